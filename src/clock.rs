@@ -1,0 +1,31 @@
+//! Time, injected.
+
+use core::future::Future;
+use core::time::Duration;
+
+/// What a run needs from time: to read it, and to wait.
+///
+/// `now` is counted from an arbitrary fixed origin and never goes backwards; should an implementation step back all the
+/// same, every difference taken in this crate saturates at zero.
+pub trait Clock {
+    /// The future that [`sleep`](Self::sleep) returns.
+    type Sleep: Future<Output = ()>;
+
+    /// The time since this clock's origin.
+    fn now(&self) -> Duration;
+
+    /// A future that is ready once `duration` has passed.
+    fn sleep(&self, duration: Duration) -> Self::Sleep;
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    type Sleep = C::Sleep;
+
+    fn now(&self) -> Duration {
+        (**self).now()
+    }
+
+    fn sleep(&self, duration: Duration) -> Self::Sleep {
+        (**self).sleep(duration)
+    }
+}
