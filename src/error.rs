@@ -20,7 +20,8 @@
 //! A marker given *as* the context of an `anyhow` or `eyre` error is in no `source()` chain, so nobody can see it.
 //! Mark the error instead, with `.map_err(NonRetryableError::new)`, and put contexts around it.
 //!
-//! A chain is followed for 64 steps, because a chain may loop. [Plain data](PlainError) has no causes to look at.
+//! The first 64 links of a chain are read and no more, because a chain may loop. [Plain data](PlainError) has no causes
+//! to look at.
 
 mod as_error;
 mod circuit_open;
@@ -36,17 +37,24 @@ pub use signs::{Auto, Marking, Signs, Undecided, Unmarked};
 
 use core::{error::Error, iter};
 
-/// How many `source()` steps are followed.
+/// How many steps along a chain are taken: enough for the mark of the 64th link.
 const MAX_STEPS: usize = 64;
 
-/// An error and its causes, and behind each mark the error that it owns, which `source()` leaves out.
+/// An error and its causes.
 pub(crate) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    iter::successors(Some(error), |&link| {
-        #[cfg(feature = "alloc")]
-        if let Some(mark) = link.downcast_ref::<marker::Mark>() {
-            return Some(mark.error());
-        }
-        link.source()
-    })
-    .take(1 + MAX_STEPS)
+    let mut link = error;
+    let causes = (0..MAX_STEPS).map_while(move |_| {
+        link = cause(link)?;
+        Some(link)
+    });
+    iter::once(error).chain(causes)
+}
+
+fn cause<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    // The error that a mark owns, which its `source()` leaves out.
+    #[cfg(feature = "alloc")]
+    if let Some(mark) = link.downcast_ref::<marker::Mark>() {
+        return Some(mark.error());
+    }
+    link.source()
 }

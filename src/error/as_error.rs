@@ -24,7 +24,7 @@ use alloc::{borrow::Cow, boxed::Box, string::String, sync::Arc, vec::Vec};
 /// use relent::error::AsError;
 ///
 /// fn causes<E: AsError<K>, K>(error: &E) -> usize {
-///     std::iter::successors(error.as_error(), |e| e.source()).count()
+///     std::iter::successors(error.as_error(), |&e| e.source()).count()
 /// }
 ///
 /// assert_eq!(causes(&std::fmt::Error), 1);
@@ -33,7 +33,8 @@ use alloc::{borrow::Cow, boxed::Box, string::String, sync::Arc, vec::Vec};
 /// assert_eq!(causes(&"plain"), 0);
 /// ```
 ///
-/// A type that cannot be searched is refused, and the compiler says what to write instead:
+/// A type that cannot be searched is refused, and the compiler names `.unmarked()`, which makes a run accept it. (A type
+/// that implements `Error` and borrows is refused with a lifetime error; `.unmarked()` is the way there too.)
 ///
 /// ```compile_fail,E0277
 /// # use relent::error::AsError;
@@ -44,8 +45,8 @@ use alloc::{borrow::Cow, boxed::Box, string::String, sync::Arc, vec::Vec};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be searched for markers such as `NonRetryableError`",
     label = "neither an `Error` that owns its data, nor a box of one, nor plain data",
-    note = "call `.unmarked()` on the run, right after `retry(..)`, to accept any error type and look for no marker",
-    note = "or implement `Error` for `{Self}` (in generic code: add the bound `Error + 'static`)"
+    note = "call `.unmarked()` on the run: it accepts any error type, and looks for no marker",
+    note = "or implement `Error` for `{Self}`; in generic code, add the bound `Error + 'static`"
 )]
 pub trait AsError<Kind> {
     /// The error to search, itself the first link of its chain; `None` for plain data.
@@ -59,11 +60,12 @@ pub trait AsError<Kind> {
 ///
 /// fn typed(_: impl AsError<Typed>) {}
 /// typed(std::io::Error::other("disk"));
-/// typed(std::sync::Arc::<dyn std::error::Error + Send + Sync>::from("shared"));
+/// typed(std::sync::Arc::<dyn std::error::Error + Send + Sync>::from(Box::from("shared")));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Typed;
 
+#[diagnostic::do_not_recommend]
 impl<E: Error + 'static> AsError<Typed> for E {
     fn as_error(&self) -> Option<&(dyn Error + 'static)> {
         Some(self)
@@ -82,6 +84,7 @@ impl<E: Error + 'static> AsError<Typed> for E {
 pub struct Dynamic;
 
 // `DerefMut`, not `Deref`: `Arc<dyn Error + Send + Sync>` has only the latter, and is an `Error` itself.
+#[diagnostic::do_not_recommend]
 impl<E: DerefMut<Target = dyn Error + Send + Sync>> AsError<Dynamic> for E {
     fn as_error(&self) -> Option<&(dyn Error + 'static)> {
         Some(&**self)
@@ -102,6 +105,7 @@ pub struct Boxed;
 #[cfg(feature = "alloc")]
 macro_rules! boxed {
     ($($error:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
         impl AsError<Boxed> for Box<$error> {
             fn as_error(&self) -> Option<&(dyn Error + 'static)> {
                 Some(&**self)
@@ -127,6 +131,7 @@ boxed!(dyn Error, dyn Error + Send, dyn Error + Sync);
 #[derive(Clone, Copy, Debug)]
 pub struct Plain;
 
+#[diagnostic::do_not_recommend]
 impl<E: PlainError> AsError<Plain> for E {
     fn as_error(&self) -> Option<&(dyn Error + 'static)> {
         None

@@ -36,7 +36,7 @@ impl Signs {
     /// ```
     pub const NONE: Self = Self { not_retryable: false, not_executed: false, retry_after: None };
 
-    /// Reads the markers of `error` and of its causes, following `source()` for at most 64 steps.
+    /// Reads the markers of `error` and of its causes, in one walk along the first 64 links of the chain.
     ///
     /// ```
     /// use std::io;
