@@ -41,7 +41,7 @@ use core::{error::Error, iter};
 const MAX_STEPS: usize = 64;
 
 /// An error and its causes.
-pub(crate) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     let mut link = error;
     let causes = (0..MAX_STEPS).map_while(move |_| {
         link = cause(link)?;
@@ -50,11 +50,22 @@ pub(crate) fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item 
     iter::once(error).chain(causes)
 }
 
-fn cause<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    // The error that a mark owns, which its `source()` leaves out.
+/// The next link: of a mark the error that it owns, which its `source()` leaves out, of all else the `source()`.
+pub(crate) fn cause<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     #[cfg(feature = "alloc")]
     if let Some(mark) = link.downcast_ref::<marker::Mark>() {
         return Some(mark.error());
     }
     link.source()
+}
+
+#[cfg(all(test, feature = "alloc"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_shows_the_error_that_a_mark_owns() {
+        let error = NotExecuted::new(core::fmt::Error);
+        assert!(chain(&error).any(<dyn Error>::is::<core::fmt::Error>));
+    }
 }

@@ -254,7 +254,6 @@ fn plain_data_says_nothing() {
     plain(&String::from("text").as_str());
     plain(&String::from("text"));
     plain(&Box::<str>::from("text"));
-    plain(&Arc::<str>::from("text"));
     plain(&Cow::from("text"));
     plain(&WAIT);
     plain(&io::ErrorKind::NotFound);

@@ -3,7 +3,7 @@
 use core::{error::Error, ops::DerefMut, time::Duration};
 
 #[cfg(feature = "alloc")]
-use alloc::{borrow::Cow, boxed::Box, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::Cow, boxed::Box, string::String, vec::Vec};
 
 /// An error type whose causes can be searched for markers.
 ///
@@ -166,7 +166,7 @@ plain!((), bool, char, f32, f64, &str, Duration);
 plain!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 
 #[cfg(feature = "alloc")]
-plain!(String, Box<str>, Arc<str>, Cow<'_, str>);
+plain!(String, Box<str>, Cow<'_, str>);
 
 #[cfg(feature = "std")]
 plain!(std::io::ErrorKind);
