@@ -11,6 +11,7 @@ pub mod clock;
 pub mod error;
 pub mod rng;
 pub mod schedule;
+pub mod transient;
 
 pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made};
 #[cfg(feature = "alloc")]

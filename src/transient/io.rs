@@ -1,0 +1,104 @@
+//! I/O errors, by their kind.
+
+use core::error::Error;
+use core::iter::successors;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+/// Chains of sources can loop.
+const MAX_LINKS: usize = 64;
+
+/// Whether the I/O error in this error's chain may pass by itself, decided by its [`ErrorKind`], never by its text.
+///
+/// Transient are `ConnectionRefused`, `ConnectionReset`, `ConnectionAborted`, `BrokenPipe`, `TimedOut`, `Interrupted`,
+/// `WouldBlock`, `NetworkUnreachable`, `HostUnreachable`, `NetworkDown` and `UnexpectedEof`. Every other kind is
+/// permanent, and so is an error without any [`io::Error`] in its chain.
+///
+/// The search goes through [`source`](Error::source), through what an [`io::Error`] wraps
+/// ([`get_ref`](io::Error::get_ref)) and through the [`Arc`] of a cloneable error, at most 64 links. The outermost
+/// I/O error decides, as the layer that chose its kind knew most; one of kind `Other` names no cause, so the search
+/// goes on below it.
+///
+/// ```
+/// use std::error::Error;
+/// use std::io::{self, ErrorKind};
+/// use relent::transient::io_error;
+///
+/// // for `.when`, with a typed error and with a boxed one
+/// let typed = |e: &io::Error| io_error(e);
+/// let boxed = |e: &Box<dyn Error + Send + Sync>| io_error(&**e);
+///
+/// let reset = io::Error::from(ErrorKind::ConnectionReset);
+/// assert!(typed(&reset));
+/// assert!(typed(&io::Error::other(reset)));
+/// assert!(!typed(&io::Error::other("connection reset by peer")));
+/// assert!(boxed(&io::Error::from(ErrorKind::TimedOut).into()));
+/// assert!(!boxed(&"timed out".into()));
+/// ```
+///
+/// # `UnexpectedEof` is ambiguous
+///
+/// A peer that hung up and a parser that met the end of a complete but malformed buffer report the same kind. Where
+/// your error comes from a parser, say so: `|e| io_error(e) && !e.is_parse()`.
+///
+/// # Resolver failures have no kind
+///
+/// The standard library gives a failed name lookup no stable kind, so it counts as permanent here. Look the name up in
+/// a step of its own, and let the error's type say which step failed:
+///
+/// ```
+/// use std::io;
+/// use relent::transient::io_error;
+///
+/// enum ConnectError {
+///     Lookup(io::Error),
+///     Connect(io::Error),
+/// }
+///
+/// let when = |e: &ConnectError| match e {
+///     ConnectError::Lookup(_) => true,
+///     ConnectError::Connect(e) => io_error(e),
+/// };
+/// let lookup = || io::Error::other("failed to lookup address information");
+/// assert!(when(&ConnectError::Lookup(lookup())));
+/// assert!(!when(&ConnectError::Connect(lookup())));
+/// ```
+#[must_use]
+pub fn io_error(error: &(dyn Error + 'static)) -> bool {
+    successors(Some(error), |link| beneath(*link))
+        .take(MAX_LINKS)
+        .filter_map(|link| link.downcast_ref::<io::Error>())
+        .map(io::Error::kind)
+        .find(|kind| *kind != ErrorKind::Other)
+        .is_some_and(is_transient)
+}
+
+/// The next link. Wrappers that forward `source` hide the error they hold, so those are opened first.
+fn beneath<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    if let Some(inner) = link.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner)
+    } else if let Some(shared) = link.downcast_ref::<Arc<io::Error>>() {
+        Some(&**shared)
+    } else if let Some(shared) = link.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
+        Some(&**shared)
+    } else {
+        link.source()
+    }
+}
+
+const fn is_transient(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe
+            | ErrorKind::TimedOut
+            | ErrorKind::Interrupted
+            | ErrorKind::WouldBlock
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::NetworkDown
+            | ErrorKind::UnexpectedEof
+    )
+}
