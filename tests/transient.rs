@@ -149,6 +149,7 @@ mod io_error {
             assert_eq!(io_error(&io::Error::other(Wrapper(make()))), transient);
             assert_eq!(io_error(&Wrapper(io::Error::other(make()))), transient);
             assert_eq!(io_error(&Arc::new(make())), transient);
+            assert_eq!(io_error(&relent::error::NotExecuted::new(make())), transient);
             assert_eq!(io_error(&Wrapper(Arc::new(make()))), transient);
             let shared: Arc<dyn Error + Send + Sync> = Arc::new(Wrapper(make()));
             assert_eq!(io_error(&shared), transient);

@@ -5,6 +5,8 @@ use core::iter::successors;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
+use crate::error::cause;
+
 /// Chains of sources can loop.
 const MAX_LINKS: usize = 64;
 
@@ -82,7 +84,7 @@ fn beneath<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stat
     } else if let Some(shared) = link.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
         Some(&**shared)
     } else {
-        link.source()
+        cause(link)
     }
 }
 
