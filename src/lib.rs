@@ -9,10 +9,17 @@ extern crate std;
 mod attempt;
 pub mod clock;
 pub mod error;
+mod decision;
+mod env;
+pub mod error;
+mod hooks;
+pub mod retry;
 pub mod rng;
+mod run;
 pub mod schedule;
 pub mod transient;
 
 pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made};
 #[cfg(feature = "alloc")]
 pub use error::NonRetryableError;
+pub use retry::retry;

@@ -121,3 +121,73 @@ impl<S: Schedule + ?Sized> Schedule for &S {
         (**self).lower_bound(progress, wait)
     }
 }
+
+/// A schedule with another limit on attempts.
+#[derive(Clone, Copy, Debug)]
+pub struct MaxAttempts<S> {
+    schedule: S,
+    max_attempts: u32,
+}
+
+impl<S> MaxAttempts<S> {
+    pub(crate) const fn new(schedule: S, max_attempts: u32) -> Self {
+        Self { schedule, max_attempts }
+    }
+}
+
+impl<S: Schedule> Schedule for MaxAttempts<S> {
+    fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
+        self.schedule.next(progress, rng)
+    }
+
+    fn max_attempts(&self) -> u32 {
+        self.max_attempts
+    }
+
+    fn max_elapsed(&self) -> Option<Duration> {
+        self.schedule.max_elapsed()
+    }
+
+    fn waits(&self) -> Option<u32> {
+        self.schedule.waits()
+    }
+
+    fn lower_bound(&self, progress: &Progress, wait: Duration) -> Duration {
+        self.schedule.lower_bound(progress, wait)
+    }
+}
+
+/// A schedule with another limit on elapsed time.
+#[derive(Clone, Copy, Debug)]
+pub struct MaxElapsed<S> {
+    schedule: S,
+    max_elapsed: Duration,
+}
+
+impl<S> MaxElapsed<S> {
+    pub(crate) const fn new(schedule: S, max_elapsed: Duration) -> Self {
+        Self { schedule, max_elapsed }
+    }
+}
+
+impl<S: Schedule> Schedule for MaxElapsed<S> {
+    fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
+        self.schedule.next(progress, rng)
+    }
+
+    fn max_attempts(&self) -> u32 {
+        self.schedule.max_attempts()
+    }
+
+    fn max_elapsed(&self) -> Option<Duration> {
+        Some(self.max_elapsed)
+    }
+
+    fn waits(&self) -> Option<u32> {
+        self.schedule.waits()
+    }
+
+    fn lower_bound(&self, progress: &Progress, wait: Duration) -> Duration {
+        self.schedule.lower_bound(progress, wait)
+    }
+}

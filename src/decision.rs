@@ -1,0 +1,181 @@
+//! The one retry decision, pure: what every driver asks after a failure.
+//!
+//! Nothing here waits, reads a clock or knows an error type. A driver answers the questions of [`Failure`], each asked
+//! at most once and only when it is reached, so that a predicate is not run for a failure that a marker has settled,
+//! and a budget is not spent on a retry that will not happen.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::attempt::is_final_attempt;
+use crate::rng::Rng;
+use crate::schedule::{Progress, Schedule};
+
+/// Why a run ended without a success.
+///
+/// The checks are made in the order of the variants; the first that applies is the reason.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::retry::StopReason;
+///
+/// assert_eq!(StopReason::Exhausted.to_string(), "attempts used up");
+/// let asked = StopReason::RetryAfterTooLong(Duration::from_secs(3600));
+/// assert_eq!(asked.to_string(), "the server asked for a wait of 3600s, which is over the ceiling");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The error carries a [`NonRetryableError`](crate::NonRetryableError) in its chain.
+    NotRetryable,
+    /// A `.when` predicate said no.
+    Declined,
+    /// The run is not idempotent, and the error does not say that the operation was not executed.
+    NotIdempotent,
+    /// All attempts are used up.
+    Exhausted,
+    /// The schedule has no further wait, or its next one is [`Duration::MAX`], which means never.
+    ScheduleEnded,
+    /// The server asked for this wait, which is longer than the ceiling on hints.
+    RetryAfterTooLong(Duration),
+    /// The wait would end after the deadline, so no attempt could follow it.
+    Deadline,
+    /// The stop signal came.
+    Cancelled,
+    /// The retry budget had nothing left.
+    Budget,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotRetryable => "marked as not retryable",
+            Self::Declined => "declined by a predicate",
+            Self::NotIdempotent => "not idempotent, and the operation may have been executed",
+            Self::Exhausted => "attempts used up",
+            Self::ScheduleEnded => "the schedule has no further wait",
+            Self::RetryAfterTooLong(asked) => {
+                return write!(f, "the server asked for a wait of {asked:?}, which is over the ceiling");
+            }
+            Self::Deadline => "the next attempt would begin after the deadline",
+            Self::Cancelled => "stopped by the signal",
+            Self::Budget => "the retry budget is used up",
+        })
+    }
+}
+
+/// What to do with a server's hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintLimit {
+    /// A hint above this stops the run.
+    Refuse(Duration),
+    /// A hint above this counts as this.
+    Clamp(Duration),
+    /// No hint is heard.
+    Ignore,
+}
+
+impl HintLimit {
+    /// Five minutes: longer than any wait a caller is likely to sit through.
+    pub(crate) const DEFAULT: Self = Self::Refuse(Duration::from_secs(300));
+}
+
+/// The questions of [`decide`], about one failure and the world at that instant.
+pub(crate) trait Failure {
+    /// Whether the driver itself ended the attempt, so that the error is not the operation's own.
+    fn is_timeout(&self) -> bool;
+    /// Whether the error carries the mark of a permanent failure.
+    fn is_marked(&self) -> bool;
+    /// Whether the caller's predicates want a retry.
+    fn is_wanted(&mut self) -> bool;
+    /// Whether repeating the operation is safe.
+    fn may_repeat(&self) -> bool;
+    /// The server's hint and what to do with it.
+    fn hint(&mut self) -> Option<(Duration, HintLimit)>;
+    /// The time on the run's clock.
+    fn now(&self) -> Duration;
+    /// Whether the stop signal has come.
+    fn is_cancelled(&mut self) -> bool;
+    /// Takes one retry from the budget, or says that there is none.
+    fn spend(&mut self) -> bool;
+}
+
+/// All attempts that a run on `schedule` may make, the first included; 0 means unbounded.
+///
+/// A list ends after its last wait, whatever limit is set over it.
+pub(crate) fn attempts_allowed<S: Schedule + ?Sized>(schedule: &S) -> u32 {
+    let limit = schedule.max_attempts();
+    match schedule.waits() {
+        None => limit,
+        Some(waits) => {
+            let listed = waits.saturating_add(1);
+            if limit == 0 { listed } else { limit.min(listed) }
+        }
+    }
+}
+
+/// Counts one failure and says how long to wait before the next attempt, or why there is none.
+///
+/// `deadline` is the instant on the run's clock after which no attempt may begin.
+#[inline]
+pub(crate) fn decide<S: Schedule + ?Sized>(
+    schedule: &S,
+    progress: &mut Progress,
+    deadline: Option<Duration>,
+    rng: &mut dyn Rng,
+    failure: &mut impl Failure,
+) -> Result<Duration, StopReason> {
+    progress.count_failure();
+    if !failure.is_timeout() {
+        if failure.is_marked() {
+            return Err(StopReason::NotRetryable);
+        }
+        if !failure.is_wanted() {
+            return Err(StopReason::Declined);
+        }
+    }
+    if !failure.may_repeat() {
+        return Err(StopReason::NotIdempotent);
+    }
+    if is_final_attempt(progress.failures(), attempts_allowed(schedule)) {
+        return Err(StopReason::Exhausted);
+    }
+    let computed = match schedule.next(progress, rng) {
+        None | Some(Duration::MAX) => return Err(StopReason::ScheduleEnded),
+        Some(computed) => computed,
+    };
+    let wait = match failure.hint() {
+        None => computed,
+        Some((hint, limit)) => raise(schedule, progress, computed, hint, limit)?,
+    };
+    if deadline.is_some_and(|deadline| failure.now().saturating_add(wait) > deadline) {
+        return Err(StopReason::Deadline);
+    }
+    if failure.is_cancelled() {
+        return Err(StopReason::Cancelled);
+    }
+    if !failure.spend() {
+        return Err(StopReason::Budget);
+    }
+    Ok(wait)
+}
+
+/// The computed wait with its lower bound raised to the hint: never earlier than the server asked, and as spread out as
+/// the schedule's own waits, lest every client come back in the same instant.
+fn raise<S: Schedule + ?Sized>(
+    schedule: &S,
+    progress: &Progress,
+    computed: Duration,
+    hint: Duration,
+    limit: HintLimit,
+) -> Result<Duration, StopReason> {
+    let hint = match limit {
+        HintLimit::Ignore => return Ok(computed),
+        _ if hint == Duration::MAX => return Err(StopReason::RetryAfterTooLong(hint)),
+        HintLimit::Refuse(ceiling) if hint > ceiling => return Err(StopReason::RetryAfterTooLong(hint)),
+        HintLimit::Refuse(_) => hint,
+        HintLimit::Clamp(ceiling) => hint.min(ceiling),
+    };
+    let spread = computed.saturating_sub(schedule.lower_bound(progress, computed));
+    Ok(computed.max(hint.saturating_add(spread)))
+}

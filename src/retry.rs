@@ -1,0 +1,498 @@
+//! The async driver: [`retry`] calls an operation until it succeeds, or until something says stop.
+//!
+//! A run is a future and its own builder. It allocates nothing, spawns nothing and needs no runtime; it is `Send` when
+//! the operation is. Dropping it cancels everything at once: the attempt in flight, or the wait.
+//!
+//! # What decides after a failure
+//!
+//! The checks are made in one fixed order, and the first that applies is the [`StopReason`]: a marker in the error's
+//! chain, [`.when`](Retry::when), [`.idempotent`](Retry::idempotent), the attempts used up, the schedule's end, a
+//! server's hint over the ceiling, the deadline, the stop signal, the retry budget. Only when all of them agree is a
+//! token spent, an observer told, and a wait begun. The result is always the operation's own.
+//!
+//! # Time
+//!
+//! A wait that cannot be followed by an attempt is never begun, and a wait that was begun is always followed by its
+//! attempt. A zero wait touches no timer. A run whose attempts and waits are all ready at once yields to its executor
+//! after every 32 attempts, so that other tasks, timers and cancellation live.
+//!
+//! # Size
+//!
+//! A run is as large as the operation's future or the clock's sleep, whichever is larger, for they share their place,
+//! plus at most 112 bytes with a [`Policy`](crate::Policy) by value, or 72 with a reference to one, plus what its hooks
+//! capture.
+
+mod future;
+mod operation;
+mod report;
+
+use core::fmt;
+use core::future::Future;
+use core::time::Duration;
+
+use crate::attempt::Attempt;
+use crate::clock::Clock;
+use crate::decision::HintLimit;
+pub use crate::decision::StopReason;
+use crate::env::{
+    DEFAULT_CLOCK, DEFAULT_RNG, DefaultClock, DefaultRng, Env, Environment, NoSignal, On, Reads, Signal, SleepBy,
+    Sleeps,
+};
+use crate::error::{Auto, Undecided, Unmarked};
+use crate::hooks::{And, Idempotent, NoHooks, OnEvent, OnRetry, RetryAfter, When};
+pub use crate::hooks::{Event, Retrying};
+use crate::rng::Rng;
+use crate::run::Run;
+use crate::schedule::{MaxAttempts, MaxElapsed, Schedule};
+
+use future::{State, StateOf};
+pub use operation::AttemptTimeout;
+use operation::{Attempts, Timed};
+pub use report::{Report, Reported};
+
+/// Calls `op` until it succeeds, waiting between the attempts as `schedule` says.
+///
+/// `op` is called once for each attempt, after the wait before it, and may borrow. `schedule` is a
+/// [`Policy`](crate::Policy), a list of waits, or any other [`Schedule`], by value or by reference; it sets the limits
+/// on attempts and time unless the run has its own. The run starts when it is first polled.
+///
+/// The error type must be one that can carry markers: any `Error + 'static`, the usual boxes, `anyhow`, `eyre`, strings
+/// and other plain data. For all others say [`.unmarked()`](Retry::unmarked).
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::clock::InstantClock;
+/// use relent::{Policy, retry};
+///
+/// const POLICY: Policy = Policy::fixed(Duration::from_secs(1));
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let clock = InstantClock::new();
+/// let answer = retry(async |attempt| if attempt.number() < 3 { Err("busy") } else { Ok(42) }, POLICY).clock(&clock).await;
+/// assert_eq!(answer, Ok(42));
+/// assert_eq!(clock.waits(), [Duration::from_secs(1), Duration::from_secs(1)]);
+/// # });
+/// ```
+pub const fn retry<F, Fut, T, E, S, K>(
+    op: F,
+    schedule: S,
+) -> Retry<F, S, NoHooks, Env<DefaultClock, DefaultRng, Auto<K>, NoSignal>>
+where
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+    S: Schedule,
+{
+    Retry::new(op, Run::new(schedule, NoHooks, DEFAULT_CLOCK, DEFAULT_RNG), NoSignal)
+}
+
+/// A run of [`retry`]: its own builder, and the future that makes the attempts.
+///
+/// The parameters are the operation, the schedule, the hooks and the surroundings.
+#[must_use = "a retry makes no attempt until it is awaited"]
+pub struct Retry<F: Attempts<X::Clock>, S, H, X: Environment> {
+    op: F,
+    run: Run<S, H, X::Clock, X::Rng>,
+    signal: X::Signal,
+    state: StateOf<F, X>,
+}
+
+impl<F, S, H, C, R, M, G> Retry<F, S, H, Env<C, R, M, G>>
+where
+    F: Attempts<C>,
+    C: Sleeps,
+    G: Signal,
+{
+    const fn new(op: F, run: Run<S, H, C, R>, signal: G) -> Self {
+        Self { op, run, signal, state: State::New }
+    }
+
+    fn hook<T>(self, hook: T) -> Retry<F, S, And<H, T>, Env<C, R, M, G>> {
+        let Run { schedule, hooks, clock, rng, .. } = self.run;
+        Retry::new(self.op, Run::new(schedule, And(hooks, hook), clock, rng), self.signal)
+    }
+
+    fn timed_by<D>(self, clock: impl FnOnce(C) -> D) -> Retry<F, S, H, Env<D, R, M, G>>
+    where
+        F: Attempts<D>,
+        D: Sleeps,
+    {
+        let run = self.run;
+        Retry::new(self.op, Run::new(run.schedule, run.hooks, clock(run.clock), run.rng), self.signal)
+    }
+
+    fn scheduled_by<Z>(self, schedule: impl FnOnce(S) -> Z) -> Retry<F, Z, H, Env<C, R, M, G>> {
+        let run = self.run;
+        Retry::new(self.op, Run::new(schedule(run.schedule), run.hooks, run.clock, run.rng), self.signal)
+    }
+
+    /// Retries only failures for which `predicate` says true; several predicates must all agree.
+    ///
+    /// It is not asked about an error that a marker has settled, nor about an attempt that timed out. A run that it ends
+    /// stops with [`StopReason::Declined`].
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("bad request"), Policy::fixed(MS)).when(|e| *e == "busy").clock(&clock);
+    /// let report = clock.block_on(run.report());
+    /// assert_eq!((report.attempts, report.stop), (1, Some(StopReason::Declined)));
+    /// ```
+    pub fn when<P>(self, predicate: P) -> Retry<F, S, And<H, When<P>>, Env<C, R, M, G>>
+    where
+        P: FnMut(&F::Error) -> bool,
+    {
+        self.hook(When(predicate))
+    }
+
+    /// Reads from the error how long the server asks to wait (its `Retry-After`).
+    ///
+    /// The hint raises the lower bound of the computed wait and keeps its spread: of a computed wait `c` whose shortest
+    /// draw is `lo`, it makes `max(c, hint + (c - lo))`. So no attempt comes earlier than the server asked, and the
+    /// clients do not all come back in the same instant. A [`RetryAfterError`](crate::error::RetryAfterError) in the
+    /// error's chain is heard without this; of several hints the longest counts. A hint of [`Duration::MAX`] stops the
+    /// run, and so does one above the ceiling, which is five minutes unless set.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// # use relent::rng::FixedRng;
+    /// let clock = VirtualClock::new();
+    /// let policy = Policy::exponential(100 * MS).max_attempts(2); // equal jitter: 50 to 100 ms
+    /// let run = retry(async |_| Err::<(), _>(Duration::from_secs(2)), policy).unmarked();
+    /// let run = run.retry_after(|asked| Some(*asked)).clock(&clock).rng(FixedRng::new(0.5));
+    /// assert_eq!(clock.block_on(run.report()).elapsed, 2025 * MS);
+    /// ```
+    pub fn retry_after<P>(self, hint: P) -> Retry<F, S, And<H, RetryAfter<P>>, Env<C, R, M, G>>
+    where
+        P: FnMut(&F::Error) -> Option<Duration>,
+    {
+        self.hook(RetryAfter(hint))
+    }
+
+    /// Sets the longest hint that is waited for; a longer one stops the run. Five minutes unless set.
+    ///
+    /// The run then ends with [`StopReason::RetryAfterTooLong`], which carries the hint. A hint equal to `ceiling` is
+    /// waited for. Of this, [`clamp_retry_after`](Self::clamp_retry_after) and
+    /// [`respect_retry_after`](Self::respect_retry_after) the last one set counts.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// const HOUR: Duration = Duration::from_secs(3600);
+    ///
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).retry_after(|_| Some(HOUR)).clock(&clock);
+    /// let report = clock.block_on(run.max_retry_after(Duration::from_secs(60)).report());
+    /// assert_eq!(report.stop, Some(StopReason::RetryAfterTooLong(HOUR)));
+    /// ```
+    pub fn max_retry_after(self, ceiling: Duration) -> Retry<F, S, And<H, HintLimit>, Env<C, R, M, G>> {
+        self.hook(HintLimit::Refuse(ceiling))
+    }
+
+    /// Sets the longest hint that is waited for; a longer one counts as `ceiling`, and the run goes on.
+    ///
+    /// The attempt then comes earlier than the server asked. A hint of [`Duration::MAX`] still stops the run.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS).max_attempts(2)).clock(&clock);
+    /// let run = run.retry_after(|_| Some(Duration::from_secs(3600))).clamp_retry_after(Duration::from_secs(60));
+    /// assert_eq!(clock.block_on(run.report()).elapsed, Duration::from_secs(60));
+    /// ```
+    pub fn clamp_retry_after(self, ceiling: Duration) -> Retry<F, S, And<H, HintLimit>, Env<C, R, M, G>> {
+        self.hook(HintLimit::Clamp(ceiling))
+    }
+
+    /// With `false`, ignores every hint; with `true`, hears them up to the ceiling of five minutes.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS).max_attempts(2)).clock(&clock);
+    /// let run = run.retry_after(|_| Some(Duration::from_secs(60))).respect_retry_after(false);
+    /// assert_eq!(clock.block_on(run.report()).elapsed, MS);
+    /// ```
+    pub fn respect_retry_after(self, respect: bool) -> Retry<F, S, And<H, HintLimit>, Env<C, R, M, G>> {
+        self.hook(if respect { HintLimit::DEFAULT } else { HintLimit::Ignore })
+    }
+
+    /// With `false`, retries only failures whose chain says that the operation was not executed.
+    ///
+    /// Those are [`NotExecuted`](crate::error::NotExecuted) and [`CircuitOpen`](crate::error::CircuitOpen); any other
+    /// failure may have had its effect, and ends the run with [`StopReason::NotIdempotent`]. An attempt that timed out
+    /// may have been executed too.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("connection reset"), Policy::fixed(MS)).idempotent(false).clock(&clock);
+    /// assert_eq!(clock.block_on(run.report()).stop, Some(StopReason::NotIdempotent));
+    /// ```
+    pub fn idempotent(self, idempotent: bool) -> Retry<F, S, And<H, Idempotent>, Env<C, R, M, G>> {
+        self.hook(Idempotent(idempotent))
+    }
+
+    /// Calls `observer` before each wait, once it is certain that the retry will happen.
+    ///
+    /// [`Retrying::delay`] is the wait itself: jitter drawn, hint included. A panic in it unwinds through the run.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let mut waits = Vec::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::linear(MS)).on_retry(|r| waits.push((r.attempt, r.delay)));
+    /// assert_eq!(clock.block_on(run.clock(&clock)), Err("busy"));
+    /// assert_eq!(waits, [(1, MS), (2, 2 * MS)]);
+    /// ```
+    pub fn on_retry<P>(self, observer: P) -> Retry<F, S, And<H, OnRetry<P>>, Env<C, R, M, G>>
+    where
+        P: FnMut(&Retrying<'_, F::Error>),
+    {
+        self.hook(OnRetry(observer))
+    }
+
+    /// Calls `observer` on every [`Event`]: each retry, and the end of the run.
+    ///
+    /// A run that is dropped emits nothing more. The way to keep earlier errors, or to count:
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// # use relent::retry::Event;
+    /// let clock = VirtualClock::new();
+    /// let mut earlier = Vec::new();
+    /// let run = retry(async |a| Err::<(), _>(["429", "reset"][a.number() as usize - 1]), Policy::fixed(MS));
+    /// let run = run.max_attempts(2).clock(&clock).on_event(|event| {
+    ///     if let Event::Scheduled { error, .. } = event {
+    ///         earlier.push(**error);
+    ///     }
+    /// });
+    /// assert_eq!(clock.block_on(run), Err("reset"));
+    /// assert_eq!(earlier, ["429"]);
+    /// ```
+    pub fn on_event<P>(self, observer: P) -> Retry<F, S, And<H, OnEvent<P>>, Env<C, R, M, G>>
+    where
+        P: FnMut(&Event<'_, F::Error>),
+    {
+        self.hook(OnEvent(observer))
+    }
+
+    /// Sets how many attempts this run may make, the first included, over the schedule's own limit; 0 means unbounded.
+    ///
+    /// A list of waits still ends after its last one.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).max_attempts(1).clock(&clock);
+    /// assert_eq!(clock.block_on(run.report()).attempts, 1);
+    /// ```
+    pub fn max_attempts(self, max_attempts: u32) -> Retry<F, MaxAttempts<S>, H, Env<C, R, M, G>> {
+        self.scheduled_by(|schedule| MaxAttempts::new(schedule, max_attempts))
+    }
+
+    /// Sets how long after its first poll this run may begin an attempt, over the schedule's own limit.
+    ///
+    /// A wait that would end later is not begun: the run stops with [`StopReason::Deadline`] at once. A wait that ends
+    /// exactly at the deadline is followed by its attempt. A running attempt is not interrupted; see
+    /// [`attempt_timeout`](Self::attempt_timeout). [`Attempt::remaining`] tells an attempt what is left.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(2 * MS).unbounded()).max_elapsed(5 * MS);
+    /// let report = clock.block_on(run.clock(&clock).report());
+    /// assert_eq!((report.attempts, report.elapsed, report.stop), (3, 4 * MS, Some(StopReason::Deadline)));
+    /// ```
+    pub fn max_elapsed(self, max_elapsed: Duration) -> Retry<F, MaxElapsed<S>, H, Env<C, R, M, G>> {
+        self.scheduled_by(|schedule| MaxElapsed::new(schedule, max_elapsed))
+    }
+
+    /// Waits on this clock, and reads the time from it.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(1000 * MS)).clock(&clock);
+    /// assert_eq!(clock.block_on(run), Err("busy"));
+    /// assert_eq!(relent::clock::Clock::now(&clock), 2000 * MS);
+    /// ```
+    pub fn clock<D: Clock>(self, clock: D) -> Retry<F, S, H, Env<On<D>, R, M, G>>
+    where
+        F: Attempts<On<D>>,
+    {
+        self.timed_by(|_| On(clock))
+    }
+
+    /// Waits by this function, for instance `tokio::time::sleep`.
+    ///
+    /// The time elapsed is then the larger of what the run's clock says and the sum of the completed waits, so a paused
+    /// or no-op sleep meets the run's limits as production would.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(2000 * MS).unbounded()).max_elapsed(5000 * MS);
+    /// let report = run.sleep(tokio::time::sleep).report().await; // on a paused runtime: at once
+    /// assert_eq!((report.attempts, report.elapsed), (3, 4000 * MS));
+    /// # });
+    /// ```
+    pub fn sleep<P, W>(self, sleep: P) -> Retry<F, S, H, Env<SleepBy<P, C>, R, M, G>>
+    where
+        P: FnMut(Duration) -> W,
+        W: Future<Output = ()>,
+        C: Reads,
+        F: Attempts<SleepBy<P, C>>,
+    {
+        self.timed_by(|base| SleepBy::new(sleep, base))
+    }
+
+    /// Takes the draws of the jitter from this source, one at most for each failure.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// # use relent::rng::FixedRng;
+    /// let clock = VirtualClock::new();
+    /// let policy = Policy::exponential(100 * MS).max_attempts(2); // equal jitter: 50 to 100 ms
+    /// let run = retry(async |_| Err::<(), _>("busy"), policy).rng(FixedRng::new(0.0)).clock(&clock);
+    /// assert_eq!(clock.block_on(run.report()).elapsed, 50 * MS);
+    /// ```
+    pub fn rng<Q: Rng>(self, rng: Q) -> Retry<F, S, H, Env<C, Q, M, G>> {
+        let Run { schedule, hooks, clock, .. } = self.run;
+        Retry::new(self.op, Run::new(schedule, hooks, clock, rng), self.signal)
+    }
+
+    /// Drops an attempt that takes longer than `limit`, and fails it with what `to_error` makes of the
+    /// [`AttemptTimeout`].
+    ///
+    /// The limit is cut to what remains until the deadline. Waits are not charged to it, and no two attempts are ever
+    /// alive. The failure counts and may be retried like any other, but no marker is looked for in it and
+    /// [`when`](Self::when) is not asked. Where the error converts, write `|timeout| timeout.into()`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| std::future::pending::<Result<(), String>>().await, Policy::fixed(MS));
+    /// let run = run.attempt_timeout(50 * MS, |timeout| timeout.to_string()).clock(&clock);
+    /// assert_eq!(clock.block_on(run), Err("the attempt took longer than 50ms".to_owned()));
+    /// assert_eq!(relent::clock::Clock::now(&clock), 152 * MS); // three attempts and two waits
+    /// ```
+    pub fn attempt_timeout<P>(self, limit: Duration, to_error: P) -> Retry<Timed<F, P>, S, H, Env<C, R, M, G>>
+    where
+        P: FnMut(AttemptTimeout) -> F::Error,
+    {
+        Retry::new(Timed { op: self.op, limit, to_error }, self.run, self.signal)
+    }
+
+    /// Resolves to a [`Report`]: the result, how many attempts it took, how long, and why it stopped.
+    ///
+    /// Comes last, after everything else is set.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).clock(&clock);
+    /// let report = clock.block_on(run.report());
+    /// assert_eq!(report.result, Err("busy"));
+    /// assert_eq!((report.attempts, report.elapsed, report.stop), (3, 2 * MS, Some(StopReason::Exhausted)));
+    /// ```
+    pub fn report(self) -> Reported<F, S, H, Env<C, R, M, G>> {
+        Reported::new(self)
+    }
+}
+
+impl<F, S, H, C, R, G> Retry<F, S, H, Env<C, R, Auto<Undecided>, G>>
+where
+    F: Attempts<C>,
+    C: Sleeps,
+    G: Signal,
+{
+    /// Accepts any error type, and looks for no marker in it.
+    ///
+    /// For unbounded generics, errors that borrow, and foreign types without `Error`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// struct Opaque(u8);
+    ///
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>(Opaque(7)), Policy::fixed(MS)).unmarked().clock(&clock);
+    /// assert!(clock.block_on(run).is_err_and(|opaque| opaque.0 == 7));
+    /// ```
+    pub fn unmarked(self) -> Retry<F, S, H, Env<C, R, Unmarked, G>> {
+        Retry::new(self.op, self.run, self.signal)
+    }
+}
+
+impl<F, S, H, C, R, M> Retry<F, S, H, Env<C, R, M, NoSignal>>
+where
+    F: Attempts<C>,
+    C: Sleeps,
+{
+    /// Stops the run when `signal` completes, with whatever value: a wait ends at once, and no attempt starts.
+    ///
+    /// The first attempt is always made, and a running attempt finishes; should it fail, the run ends with its error and
+    /// [`StopReason::Cancelled`]. The signal is polled at the run's first poll, when a failed attempt could be retried,
+    /// and during each wait, and never after it completed. If the signal and a wait are ready together, the signal wins.
+    /// A run keeps its last error through a wait only because of this. To end a running attempt too, drop the run.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// # use relent::clock::Clock;
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(60_000 * MS)).clock(&clock);
+    /// let report = clock.block_on(run.cancel_on(clock.sleep(1000 * MS)).report());
+    /// assert_eq!((report.attempts, report.elapsed, report.stop), (1, 1000 * MS, Some(StopReason::Cancelled)));
+    /// ```
+    pub fn cancel_on<Q: Future>(self, signal: Q) -> Retry<F, S, H, Env<C, R, M, Option<Q>>> {
+        Retry::new(self.op, self.run, Some(signal))
+    }
+}
+
+impl<F: Attempts<X::Clock>, S, H, X: Environment> fmt::Debug for Retry<F, S, H, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::New => "new",
+            State::Ready(_) => "ready",
+            State::Running(_) => "running",
+            State::Waiting { .. } => "waiting",
+            State::Finished => "finished",
+        };
+        f.debug_struct("Retry")
+            .field("failures", &self.run.progress.failures())
+            .field("state", &state)
+            .finish_non_exhaustive()
+    }
+}

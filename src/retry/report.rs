@@ -1,0 +1,91 @@
+//! A run that tells what it did.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+
+use super::operation::Attempts;
+use super::{Retry, StopReason};
+use crate::env::{Env, Environment, Signal, Time};
+use crate::error::Marking;
+use crate::hooks::Hooks;
+use crate::rng::Rng;
+use crate::schedule::Schedule;
+
+/// A run that resolves to a [`Report`] of itself.
+#[must_use = "a retry makes no attempt until it is awaited"]
+pub struct Reported<F: Attempts<X::Clock>, S, H, X: Environment> {
+    retry: Retry<F, S, H, X>,
+    started: Option<Duration>,
+}
+
+impl<F: Attempts<X::Clock>, S, H, X: Environment> Reported<F, S, H, X> {
+    pub(super) const fn new(retry: Retry<F, S, H, X>) -> Self {
+        Self { retry, started: None }
+    }
+}
+
+/// What a run did.
+///
+/// `Debug` prints no error text.
+#[must_use = "the report holds the run's result"]
+#[non_exhaustive]
+pub struct Report<T, E> {
+    /// The caller's own result.
+    pub result: Result<T, E>,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// From the first poll to the end, on the run's clock.
+    pub elapsed: Duration,
+    /// Why the run stopped, if it did not succeed.
+    pub stop: Option<StopReason>,
+}
+
+impl<T, E> fmt::Debug for Report<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("succeeded", &self.result.is_ok())
+            .field("attempts", &self.attempts)
+            .field("elapsed", &self.elapsed)
+            .field("stop", &self.stop)
+            .finish()
+    }
+}
+
+impl<F, S, H, C, R, M, G> Future for Reported<F, S, H, Env<C, R, M, G>>
+where
+    F: Attempts<C>,
+    S: Schedule,
+    H: Hooks<F::Error>,
+    C: Time,
+    R: Rng,
+    M: Marking<F::Error>,
+    G: Signal,
+{
+    type Output = Report<F::Output, F::Error>;
+
+    #[allow(unsafe_code, reason = "pin projection")]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: `retry` is only ever handed out pinned, and `Reported` has no `Drop` of its own.
+        let (mut retry, started) = unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.retry), &mut this.started)
+        };
+        let started = match *started {
+            Some(started) => started,
+            None => *started.insert(retry.run.clock.now()),
+        };
+        let (result, stop) = ready!(retry.as_mut().drive(cx));
+        let run = &retry.run;
+        let attempts = run.progress.failures().saturating_add(u32::from(result.is_ok()));
+        Poll::Ready(Report { result, attempts, elapsed: run.clock.now().saturating_sub(started), stop })
+    }
+}
+
+impl<F: Attempts<X::Clock>, S, H, X: Environment> fmt::Debug for Reported<F, S, H, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reported").field(&self.retry).finish()
+    }
+}
