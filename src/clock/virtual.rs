@@ -139,30 +139,33 @@ impl VirtualClock {
     /// from other threads are not waited for.
     #[track_caller]
     pub fn block_on_all<F: Future>(&self, futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
-        let mut tasks: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
-        let mut outputs: Vec<_> = tasks.iter().map(|_| None).collect();
+        let ready = Arc::new(Mutex::new(Ready::default()));
+        let task = |(index, future)| Task {
+            future: Some(Box::pin(future)),
+            waker: Waker::from(Arc::new(WakeTask { index, ready: Arc::clone(&ready) })),
+        };
+        let mut tasks: Vec<Task<F>> = futures.into_iter().enumerate().map(task).collect();
+        let mut outputs: Vec<Option<F::Output>> = tasks.iter().map(|_| None).collect();
         let mut running = tasks.len();
-        let ready = Arc::new(Mutex::new(Ready { queue: (0..running).collect(), queued: vec![true; running] }));
-        let wakers: Vec<_> =
-            (0..running).map(|task| Waker::from(Arc::new(WakeTask { task, ready: Arc::clone(&ready) }))).collect();
+        *lock(&ready) = Ready { queue: (0..running).collect(), queued: vec![true; running] };
 
         while running > 0 {
             let next = lock(&ready).pop();
-            let Some(task) = next else {
+            let Some(index) = next else {
                 let sleeper = self.lock().pop_due(Duration::MAX);
                 let Some(sleeper) = sleeper else {
                     panic!(
-                        "{running} of {} futures would wait for ever: none was woken, and nobody sleeps on this VirtualClock",
-                        tasks.len()
+                        "deadlock: none of the {running} unfinished futures was woken, and nobody sleeps on this clock"
                     );
                 };
                 sleeper.wake();
                 continue;
             };
-            let Some(future) = &mut tasks[task] else { continue };
-            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&wakers[task])) {
-                outputs[task] = Some(output);
-                tasks[task] = None;
+            let Task { future: slot, waker } = &mut tasks[index];
+            let Some(future) = slot else { continue };
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(waker)) {
+                outputs[index] = Some(output);
+                *slot = None;
                 running -= 1;
             }
         }
@@ -189,28 +192,34 @@ impl State {
     }
 }
 
-/// The futures of one `block_on_all` that are to be polled, each at most once.
+struct Task<F> {
+    future: Option<Pin<Box<F>>>,
+    waker: Waker,
+}
+
+/// Which futures of one `block_on_all` are to be polled, each at most once.
+#[derive(Default)]
 struct Ready {
     queue: VecDeque<usize>,
     queued: Vec<bool>,
 }
 
 impl Ready {
-    fn push(&mut self, task: usize) {
-        if !mem::replace(&mut self.queued[task], true) {
-            self.queue.push_back(task);
+    fn push(&mut self, index: usize) {
+        if !mem::replace(&mut self.queued[index], true) {
+            self.queue.push_back(index);
         }
     }
 
     fn pop(&mut self) -> Option<usize> {
-        let task = self.queue.pop_front()?;
-        self.queued[task] = false;
-        Some(task)
+        let index = self.queue.pop_front()?;
+        self.queued[index] = false;
+        Some(index)
     }
 }
 
 struct WakeTask {
-    task: usize,
+    index: usize,
     ready: Arc<Mutex<Ready>>,
 }
 
@@ -220,7 +229,7 @@ impl Wake for WakeTask {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        lock(&self.ready).push(self.task);
+        lock(&self.ready).push(self.index);
     }
 }
 
