@@ -8,7 +8,11 @@ extern crate std;
 
 mod attempt;
 pub mod clock;
+pub mod policy;
 pub mod rng;
 pub mod schedule;
 
 pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made};
+#[cfg(feature = "alloc")]
+pub use policy::backoff_sequence;
+pub use policy::{Jitter, Policy};
