@@ -14,6 +14,7 @@ mod env;
 pub mod error;
 mod hooks;
 pub mod retry;
+pub mod policy;
 pub mod rng;
 mod run;
 pub mod schedule;
@@ -23,3 +24,5 @@ pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made
 #[cfg(feature = "alloc")]
 pub use error::NonRetryableError;
 pub use retry::retry;
+pub use policy::backoff_sequence;
+pub use policy::{Jitter, Policy};

@@ -1,0 +1,352 @@
+//! How long to wait: a plain value that turns a number of failures into a delay.
+//!
+//! A delay is computed in one fixed order: **grow → cap → jitter → clamp → floor → round**. Growth is capped *before*
+//! jitter, so the spread of the jitter survives at the cap; the result is clamped *after* it, so [`max_delay`] is the
+//! longest delay that can ever come out; and it is rounded last, half up, to whole milliseconds.
+//!
+//! Everything is `f64` milliseconds and plain IEEE arithmetic: the same draws give the same delays on every target.
+//! Sums and powers that leave the range stop at the cap, or without one at [`Policy::MAX_DELAY`]; no delay ever wraps,
+//! turns into zero or panics, up to `u32::MAX` failures.
+//!
+//! A policy is built in a `const`, and a value that makes no sense does not compile:
+//!
+//! ```compile_fail,E0080
+//! use relent::{Jitter, Policy};
+//! use std::time::Duration;
+//!
+//! const POLICY: Policy = Policy::exponential(Duration::from_secs(1)).jitter(Jitter::Proportional(25.0));
+//! ```
+//!
+//! The compiler prints the rule and points at the setter:
+//!
+//! ```text
+//! error[E0080]: evaluation panicked: jitter fraction must lie in 0..=1 (25 % is 0.25)
+//! ```
+//!
+//! Values from outside the program go through [`PolicyConfig`] or the [text form](Policy#impl-FromStr-for-Policy), which
+//! return a [`PolicyError`].
+//!
+//! [`max_delay`]: Policy::max_delay
+
+use core::fmt;
+use core::time::Duration;
+
+mod config;
+mod delay;
+mod growth;
+mod jitter;
+mod ms;
+mod sequence;
+mod table;
+mod text;
+
+pub use config::{PolicyConfig, PolicyError};
+pub use delay::StatefulJitter;
+pub use growth::Growth;
+pub use jitter::Jitter;
+pub use sequence::Delays;
+#[cfg(feature = "alloc")]
+pub use sequence::{backoff_sequence, backoff_sequence_with};
+pub use table::{Row, Rows, Table};
+
+use config::Rule;
+use growth::Shape;
+use jitter::Spread;
+
+/// How long to wait after each failure, and when to stop: a `Copy` value of 48 bytes that a `const` can hold.
+///
+/// Start from [`exponential`](Self::exponential), [`linear`](Self::linear), [`fixed`](Self::fixed) or
+/// [`immediate`](Self::immediate); each allows 3 attempts and sets no limit of time. Setters change one field each and
+/// may come in any order. A setter given a value that makes no sense panics, naming the field and the rule; in a
+/// `const` that is a compile error.
+///
+/// ```
+/// use relent::{Jitter, Policy};
+/// use std::time::Duration;
+///
+/// const POLICY: Policy = Policy::exponential(Duration::from_millis(100))
+///     .max_delay(Duration::from_secs(1))
+///     .jitter(Jitter::None)
+///     .max_attempts(6);
+///
+/// assert_eq!(POLICY.nominal_after(1), Duration::from_millis(100));
+/// assert_eq!(POLICY.nominal_after(4), Duration::from_millis(800));
+/// assert_eq!(POLICY.nominal_after(5), Duration::from_secs(1));
+/// assert_eq!(POLICY.worst_case_total(), Some(Duration::from_millis(2500)));
+/// assert_eq!(size_of::<Policy>(), 48);
+/// ```
+#[derive(Clone, Copy, PartialEq)]
+#[must_use = "a policy does nothing until it is given to a run or asked for its delays"]
+pub struct Policy {
+    base_ms: f64,
+    multiplier: f64,
+    /// Whole milliseconds; [`ms::MAX`] without a cap, so that the arithmetic needs no special case and stays finite.
+    cap_ms: f64,
+    /// Of the kinds of jitter that have a fraction; 0 for the others.
+    fraction: f64,
+    /// `u64::MAX` without a limit.
+    max_elapsed_ns: u64,
+    /// 0 when unbounded.
+    max_attempts: u32,
+    shape: Shape,
+    spread: Spread,
+    jitter_above_cap: bool,
+}
+
+/// The constructors.
+impl Policy {
+    /// The longest delay that is ever computed: `u64::MAX` milliseconds, some 585 million years.
+    ///
+    /// Growth without a cap stops here. A cap of this or more is no cap.
+    pub const MAX_DELAY: Duration = Duration::from_millis(u64::MAX);
+
+    /// [`exponential`](Self::exponential) from 100 ms: up to 3 attempts, waiting 50 to 100 and then 100 to 200 ms.
+    pub const DEFAULT: Self = Self::exponential(Duration::from_millis(100));
+
+    /// `base · 2^(n−1)` after `n` failures, capped at 30 s (or at `base`, if longer), with [`Jitter::Equal`].
+    ///
+    /// # Panics
+    ///
+    /// If `base` is above zero and below 1 ms: it would round to no wait at all. In a `const` it does not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// const POLICY: relent::Policy = relent::Policy::exponential(std::time::Duration::from_micros(100));
+    /// ```
+    ///
+    /// A base of zero is zero after any number of failures. Fractions of a millisecond count until a delay is rounded.
+    #[track_caller]
+    pub const fn exponential(base: Duration) -> Self {
+        accepted(Self::new(Shape::Exponential, base))
+    }
+
+    /// `base · n` after `n` failures, without cap or jitter.
+    ///
+    /// # Panics
+    ///
+    /// As [`exponential`](Self::exponential).
+    #[track_caller]
+    pub const fn linear(base: Duration) -> Self {
+        accepted(Self::new(Shape::Linear, base))
+    }
+
+    /// `delay` after every failure, without cap or jitter.
+    ///
+    /// # Panics
+    ///
+    /// As [`exponential`](Self::exponential).
+    #[track_caller]
+    pub const fn fixed(delay: Duration) -> Self {
+        accepted(Self::new(Shape::Fixed, delay))
+    }
+
+    /// No wait at all: [`fixed`](Self::fixed) at zero.
+    pub const fn immediate() -> Self {
+        Self::fixed(Duration::ZERO)
+    }
+}
+
+/// The setters.
+impl Policy {
+    /// The factor from one delay to the next of exponential growth; 2 unless set.
+    ///
+    /// # Panics
+    ///
+    /// If it is not finite or below 1, or if the growth is not exponential. In a `const` these do not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// # use relent::Policy;
+    /// const SHRINKING: Policy = Policy::DEFAULT.multiplier(0.5);
+    /// ```
+    /// ```compile_fail,E0080
+    /// # use relent::Policy;
+    /// const ENDLESS: Policy = Policy::DEFAULT.multiplier(f64::INFINITY);
+    /// ```
+    /// ```compile_fail,E0080
+    /// # use relent::Policy;
+    /// const LINEAR: Policy = Policy::linear(std::time::Duration::from_secs(1)).multiplier(3.0);
+    /// ```
+    #[track_caller]
+    pub const fn multiplier(self, multiplier: f64) -> Self {
+        accepted(self.with_multiplier(multiplier))
+    }
+
+    /// The cap: the longest delay this policy computes.
+    ///
+    /// It is taken down to whole milliseconds, so that no rounding can exceed it: below 1 ms it is zero, and then every
+    /// delay is. A base above the cap waits the cap. [`MAX_DELAY`](Self::MAX_DELAY) or more is [`uncapped`](Self::uncapped).
+    ///
+    /// A server's hint may exceed the cap; a run has a ceiling of its own for hints.
+    pub const fn max_delay(mut self, cap: Duration) -> Self {
+        self.cap_ms = ms::whole(cap);
+        self
+    }
+
+    /// No cap: growth goes on to [`MAX_DELAY`](Self::MAX_DELAY).
+    pub const fn uncapped(self) -> Self {
+        self.max_delay(Self::MAX_DELAY)
+    }
+
+    /// How delays are spread; see [`Jitter`] for which kind to take.
+    ///
+    /// # Panics
+    ///
+    /// If a fraction is outside `0..=1` or NaN. In a `const` it does not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// # use relent::{Jitter, Policy};
+    /// const PERCENT: Policy = Policy::DEFAULT.jitter(Jitter::Downward(25.0));
+    /// ```
+    /// ```compile_fail,E0080
+    /// # use relent::{Jitter, Policy};
+    /// const NOT_A_NUMBER: Policy = Policy::DEFAULT.jitter(Jitter::Proportional(f64::NAN));
+    /// ```
+    #[track_caller]
+    pub const fn jitter(self, jitter: Jitter) -> Self {
+        accepted(self.with_jitter(jitter))
+    }
+
+    /// All calls of the operation, the first included: 3 means at most 2 retries. 0 means [`unbounded`](Self::unbounded).
+    pub const fn max_attempts(mut self, max_attempts: u32) -> Self {
+        self.max_attempts = max_attempts;
+        self
+    }
+
+    /// Any number of attempts.
+    pub const fn unbounded(self) -> Self {
+        self.max_attempts(0)
+    }
+
+    /// How long after its start a run may still begin an attempt.
+    ///
+    /// A wait that would end later is not begun. 584 years (`u64::MAX` nanoseconds) or more is no limit.
+    pub const fn max_elapsed(mut self, max_elapsed: Duration) -> Self {
+        self.max_elapsed_ns = ms::saturating_ns(max_elapsed);
+        self
+    }
+
+    /// Whether jitter may carry a delay above the cap: [`Jitter::Proportional`] by its fraction, and
+    /// [`Jitter::Decorrelated`] to three times the cap. The other kinds never exceed what was capped.
+    ///
+    /// Off unless set: it is here for those who must reproduce a system that caps first and spreads afterwards.
+    pub const fn allow_jitter_above_cap(mut self, allow: bool) -> Self {
+        self.jitter_above_cap = allow;
+        self
+    }
+}
+
+/// What was set. These names differ from the setters'; [`PolicyConfig::from`] gives all fields at once.
+impl Policy {
+    /// The base delay, to the nanosecond (bases above 52 days to the nearest `f64` of milliseconds).
+    #[must_use]
+    pub const fn base(&self) -> Duration {
+        ms::exact_duration(self.base_ms)
+    }
+
+    /// How delays grow.
+    #[must_use]
+    pub const fn growth(&self) -> Growth {
+        match self.shape {
+            Shape::Fixed => Growth::Fixed,
+            Shape::Linear => Growth::Linear,
+            Shape::Exponential => Growth::Exponential(self.multiplier),
+        }
+    }
+
+    /// The cap in whole milliseconds; `None` without one.
+    #[must_use]
+    pub const fn cap(&self) -> Option<Duration> {
+        if self.cap_ms < ms::MAX { Some(ms::rounded(self.cap_ms)) } else { None }
+    }
+
+    /// The kind of jitter.
+    #[must_use]
+    pub const fn jitter_kind(&self) -> Jitter {
+        Jitter::joined(self.spread, self.fraction)
+    }
+
+    /// All attempts, the first included; 0 when unbounded.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.max_attempts
+    }
+
+    /// The limit of elapsed time; `None` without one.
+    #[must_use]
+    pub const fn elapsed_limit(&self) -> Option<Duration> {
+        if self.max_elapsed_ns == u64::MAX { None } else { Some(Duration::from_nanos(self.max_elapsed_ns)) }
+    }
+
+    /// Whether jitter may exceed the cap.
+    #[must_use]
+    pub const fn jitter_above_cap(&self) -> bool {
+        self.jitter_above_cap
+    }
+}
+
+/// The checked forms, which literals, config values and text share.
+impl Policy {
+    const fn new(shape: Shape, base: Duration) -> Result<Self, Rule> {
+        if !base.is_zero() && base.as_millis() == 0 {
+            return Err(Rule::BASE);
+        }
+        let (cap_ms, spread) = match shape {
+            Shape::Exponential => (ms::whole(base).max(30_000.0), Spread::Equal),
+            Shape::Fixed | Shape::Linear => (ms::MAX, Spread::None),
+        };
+        Ok(Self {
+            base_ms: ms::exact(base),
+            multiplier: 2.0,
+            cap_ms,
+            fraction: 0.0,
+            max_elapsed_ns: u64::MAX,
+            max_attempts: 3,
+            shape,
+            spread,
+            jitter_above_cap: false,
+        })
+    }
+
+    const fn with_multiplier(mut self, multiplier: f64) -> Result<Self, Rule> {
+        if !matches!(self.shape, Shape::Exponential) {
+            return Err(Rule::NOT_EXPONENTIAL);
+        }
+        if !(multiplier >= 1.0 && multiplier.is_finite()) {
+            return Err(Rule::MULTIPLIER);
+        }
+        self.multiplier = multiplier;
+        Ok(self)
+    }
+
+    const fn with_jitter(mut self, jitter: Jitter) -> Result<Self, Rule> {
+        let (spread, fraction) = jitter.split();
+        if !(fraction >= 0.0 && fraction <= 1.0) {
+            return Err(Rule::JITTER);
+        }
+        self.spread = spread;
+        self.fraction = fraction.abs(); // -0.0 is in range, and must not survive as a second zero in the text form
+        Ok(self)
+    }
+}
+
+/// A const panic can print a string, not format a value: the rule names the field.
+#[track_caller]
+const fn accepted(policy: Result<Policy, Rule>) -> Policy {
+    match policy {
+        Ok(policy) => policy,
+        Err(rule) => panic!("{}", rule.text),
+    }
+}
+
+impl Default for Policy {
+    /// [`Policy::DEFAULT`].
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl fmt::Debug for Policy {
+    /// The [text form](Policy#impl-Display-for-Policy), as `Policy(exponential 100ms)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Policy({self})")
+    }
+}

@@ -1,0 +1,222 @@
+//! The arithmetic: grow → cap → jitter → clamp → floor → round.
+
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use super::growth::{Shape, power};
+use super::jitter::Spread;
+use super::{Policy, ms};
+use crate::rng::Rng;
+use crate::schedule::{Progress, Schedule};
+
+impl Policy {
+    /// The delay after `failures`, grown and capped, without jitter; zero after none.
+    ///
+    /// With [`Jitter::Decorrelated`](super::Jitter::Decorrelated) it is `base · 3^(failures−1)`, capped: the longest
+    /// previous delay. Costs one squaring per binary digit of `failures`.
+    ///
+    /// It never decreases as `failures` grow. (Only a multiplier within 10⁻¹³ of 1, and not 1, can lose the last bits
+    /// of an `f64` from one failure to the next.)
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use std::time::Duration;
+    ///
+    /// const POLICY: Policy = Policy::exponential(Duration::from_secs(2)).max_delay(Duration::from_secs(300));
+    /// assert_eq!(POLICY.nominal_after(0), Duration::ZERO);
+    /// assert_eq!(POLICY.nominal_after(1), Duration::from_secs(2));
+    /// assert_eq!(POLICY.nominal_after(8), Duration::from_secs(256));
+    /// assert_eq!(POLICY.nominal_after(u32::MAX), Duration::from_secs(300));
+    /// assert_eq!(POLICY.uncapped().nominal_after(u32::MAX), Policy::MAX_DELAY);
+    /// ```
+    #[must_use]
+    pub const fn nominal_after(&self, failures: u32) -> Duration {
+        ms::rounded(self.nominal_ms(failures))
+    }
+
+    /// The shortest and the longest delay after `failures`, whatever is drawn, both rounded as delays are.
+    ///
+    /// With [`Jitter::Decorrelated`](super::Jitter::Decorrelated), from the base to `base · 3^failures`, both capped.
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use std::time::Duration;
+    ///
+    /// let (shortest, longest) = Policy::DEFAULT.bounds_after(2);
+    /// assert_eq!(shortest, Duration::from_millis(100));
+    /// assert_eq!(longest, Duration::from_millis(200));
+    /// ```
+    #[must_use]
+    pub const fn bounds_after(&self, failures: u32) -> (Duration, Duration) {
+        let nominal = self.nominal_ms(failures);
+        let (low, high) = (self.spread_ms(nominal, 0.0), self.spread_ms(nominal, 1.0));
+        if low <= high { (ms::rounded(low), ms::rounded(high)) } else { (ms::rounded(high), ms::rounded(low)) }
+    }
+
+    /// The delay after `failures` with this draw; zero after none.
+    ///
+    /// A draw is in `[0, 1)`. One outside is clamped into it, and NaN counts as one half.
+    ///
+    /// # Errors
+    ///
+    /// [`StatefulJitter`] with [`Jitter::Decorrelated`](super::Jitter::Decorrelated), where the delay depends on the one
+    /// before; [`delays`](Self::delays) carries that along.
+    ///
+    /// ```
+    /// use relent::{Jitter, Policy};
+    /// use std::time::Duration;
+    ///
+    /// let policy = Policy::exponential(Duration::from_secs(1)).jitter(Jitter::Proportional(0.2));
+    /// assert_eq!(policy.delay_after(1, 0.0), Ok(Duration::from_millis(800)));
+    /// assert_eq!(policy.delay_after(2, 0.5), Ok(Duration::from_secs(2)));
+    /// assert!(policy.jitter(Jitter::Decorrelated).delay_after(1, 0.5).is_err());
+    /// ```
+    pub const fn delay_after(&self, failures: u32, draw: f64) -> Result<Duration, StatefulJitter> {
+        match self.spread {
+            Spread::Decorrelated => Err(StatefulJitter(())),
+            _ => Ok(ms::rounded(self.spread_ms(self.nominal_ms(failures), in_unit(draw)))),
+        }
+    }
+
+    /// The sum of the longest waits, at most the limit of elapsed time: how long until this policy gives up, if the
+    /// attempts themselves take no time. `None` if nothing bounds it.
+    ///
+    /// Exact for up to 4096 waits, and for any number of waits at the cap. Growth that goes on longer is summed in steps
+    /// of 1/4096 of the way, each at its longest wait: never too short, and at most some 1 % too long. Saturates.
+    ///
+    /// ```
+    /// use relent::Policy;
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(Policy::DEFAULT.worst_case_total(), Some(Duration::from_millis(100 + 200)));
+    /// assert_eq!(Policy::DEFAULT.unbounded().worst_case_total(), None);
+    ///
+    /// const HOUR: Duration = Duration::from_secs(3600);
+    /// assert_eq!(Policy::DEFAULT.unbounded().max_elapsed(HOUR).worst_case_total(), Some(HOUR));
+    /// ```
+    #[must_use]
+    pub fn worst_case_total(&self) -> Option<Duration> {
+        let limit = self.elapsed_limit();
+        match self.max_attempts {
+            0 => limit,
+            attempts => {
+                let total = self.longest_waits(attempts - 1);
+                Some(limit.map_or(total, |limit| total.min(limit)))
+            }
+        }
+    }
+
+    fn longest_waits(&self, waits: u32) -> Duration {
+        let longest_after = |failures| self.bounds_after(failures).1;
+        let last = longest_after(waits);
+        let mut total = Duration::ZERO;
+        let mut counted = 0;
+        while counted < waits {
+            let step = (counted / 4096 + 1).min(waits - counted);
+            let longest = longest_after(counted + step);
+            if longest == last {
+                return total.saturating_add(last.saturating_mul(waits - counted));
+            }
+            total = total.saturating_add(longest.saturating_mul(step));
+            counted += step;
+        }
+        total
+    }
+
+    /// Grown and capped.
+    #[inline]
+    #[allow(clippy::cast_lossless, reason = "From is not const")]
+    const fn nominal_ms(&self, failures: u32) -> f64 {
+        if failures == 0 {
+            return 0.0;
+        }
+        let growth = match self.shape {
+            _ if matches!(self.spread, Spread::Decorrelated) => power(3.0, failures - 1),
+            Shape::Exponential => power(self.multiplier, failures - 1),
+            Shape::Linear => failures as f64,
+            Shape::Fixed => 1.0,
+        };
+        let grown = self.base_ms * growth;
+        if grown < self.cap_ms { grown } else { self.cap_ms }
+    }
+
+    #[inline]
+    fn drawn_ms(&self, progress: &Progress, draw: f64) -> f64 {
+        let nominal = self.nominal_ms(progress.failures());
+        match self.spread {
+            Spread::Decorrelated => self.spread_ms(progress.previous_ms().max(self.base_ms).min(nominal), draw),
+            _ => self.spread_ms(nominal, draw),
+        }
+    }
+
+    /// Jitter and clamp around `d`: the nominal delay, or the previous one when decorrelated.
+    ///
+    /// Monotone in `d` and in `draw`, rounding errors included, so draws of 0 and 1 give the bounds of all others.
+    #[inline]
+    const fn spread_ms(&self, d: f64, draw: f64) -> f64 {
+        let delay = match self.spread {
+            Spread::None => d,
+            Spread::Full => draw * d,
+            Spread::Equal => 0.5 * d + draw * (0.5 * d),
+            Spread::Proportional => d * (1.0 + self.fraction * (2.0 * draw - 1.0)),
+            Spread::Downward => d * (1.0 - self.fraction * draw),
+            Spread::Decorrelated if d == 0.0 => 0.0,
+            Spread::Decorrelated => {
+                let base = self.base_ms.min(self.cap_ms);
+                base + draw * (3.0 * d - base)
+            }
+        };
+        if delay <= self.cap_ms || self.jitter_above_cap { delay } else { self.cap_ms }
+    }
+}
+
+impl Schedule for Policy {
+    /// Never `None`: a policy ends by its limits alone. [`Jitter::None`](super::Jitter::None) takes no draw.
+    #[inline]
+    fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
+        let delay = match self.spread {
+            Spread::None => self.nominal_ms(progress.failures()),
+            _ => self.drawn_ms(progress, in_unit(rng.next_f64())),
+        };
+        progress.set_previous_ms(delay);
+        Some(ms::rounded(delay))
+    }
+
+    fn max_attempts(&self) -> u32 {
+        self.max_attempts
+    }
+
+    fn max_elapsed(&self) -> Option<Duration> {
+        self.elapsed_limit()
+    }
+
+    fn lower_bound(&self, progress: &Progress, _wait: Duration) -> Duration {
+        self.bounds_after(progress.failures()).0
+    }
+}
+
+/// A draw as jitter takes it. NaN becomes one half, so that a broken source cannot make a hot loop.
+#[inline]
+const fn in_unit(draw: f64) -> f64 {
+    const LARGEST: f64 = 1.0 - f64::EPSILON / 2.0;
+    if draw >= 0.0 && draw < 1.0 {
+        draw
+    } else if draw.is_nan() {
+        0.5
+    } else {
+        draw.clamp(0.0, LARGEST)
+    }
+}
+
+/// [`Jitter::Decorrelated`](super::Jitter::Decorrelated) has no delay without the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatefulJitter(());
+
+impl fmt::Display for StatefulJitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("decorrelated jitter has no delay without the one before it")
+    }
+}
+
+impl Error for StatefulJitter {}
