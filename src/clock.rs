@@ -1,7 +1,13 @@
 //! Time, injected.
 
+#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+mod system;
+
 use core::future::Future;
 use core::time::Duration;
+
+#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+pub use system::{SystemClock, SystemSleep};
 
 /// What a run needs from time: to read it, and to wait.
 ///
