@@ -6,6 +6,8 @@
 
 #[cfg(feature = "std")]
 mod instant;
+#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+mod system;
 #[cfg(feature = "std")]
 mod r#virtual;
 
@@ -15,6 +17,8 @@ use core::time::Duration;
 
 #[cfg(feature = "std")]
 pub use instant::{InstantClock, InstantSleep};
+#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+pub use system::{SystemClock, SystemSleep};
 #[cfg(feature = "std")]
 pub use r#virtual::{VirtualClock, VirtualSleep};
 

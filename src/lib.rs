@@ -8,13 +8,13 @@ extern crate std;
 
 mod attempt;
 pub mod clock;
-pub mod error;
 mod decision;
 mod env;
 pub mod error;
 mod hooks;
-pub mod retry;
+pub mod levels;
 pub mod policy;
+pub mod retry;
 pub mod rng;
 mod run;
 pub mod schedule;
@@ -23,6 +23,7 @@ pub mod transient;
 pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made};
 #[cfg(feature = "alloc")]
 pub use error::NonRetryableError;
-pub use retry::retry;
+#[cfg(feature = "alloc")]
 pub use policy::backoff_sequence;
 pub use policy::{Jitter, Policy};
+pub use retry::retry;
