@@ -8,6 +8,7 @@ extern crate std;
 
 mod attempt;
 pub mod clock;
+pub mod levels;
 pub mod rng;
 pub mod schedule;
 
