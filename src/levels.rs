@@ -216,11 +216,11 @@ impl Levels {
         Level::new(8).delay(Duration::from_millis(987)).factor(1.618_033_988_749_895),
     ]);
 
-    /// The levels of a list written in the source: in a `static`, a `const` or a `const { }` block.
+    /// The levels of a list written in the source: in a `static` or a `const`.
     ///
     /// # Panics
     ///
-    /// If the list is one that `Levels::try_from` refuses. In those three places it then does not compile.
+    /// If the list is one that `Levels::try_from` refuses. In a `static` or a `const` it then does not compile.
     ///
     /// ```compile_fail
     /// use relent::levels::{Level, Levels};

@@ -177,8 +177,8 @@ impl<const N: usize> Schedule for [Duration; N] {
 
 /// Implements [`Schedule`] for what dereferences to a schedule.
 macro_rules! schedule_by_deref {
-    ($(#[$attribute:meta] [$($generics:tt)*] $holder:ty;)*) => {$(
-        #[$attribute]
+    ($($(#[$attribute:meta])? [$($generics:tt)*] $holder:ty;)*) => {$(
+        $(#[$attribute])?
         impl<$($generics)*> Schedule for $holder {
             fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
                 (**self).next(progress, rng)
@@ -204,7 +204,6 @@ macro_rules! schedule_by_deref {
 }
 
 schedule_by_deref! {
-    #[doc = "As the schedule referred to."]
     [S: Schedule + ?Sized] &S;
     #[cfg(feature = "alloc")]
     [S: Schedule + ?Sized] Box<S>;
