@@ -13,9 +13,6 @@ use crate::{
     schedule::{Progress, Schedule},
 };
 
-/// The longest wait of a level in milliseconds, 2^53: up to here `f64` holds every whole number exactly.
-const MAX_MS: f64 = 9_007_199_254_740_992.0;
-
 /// One stage of [`Levels`]: how many failures it lasts, and how its waits grow.
 ///
 /// A plain value; [`Levels`] checks it. A level that says nothing but its count repeats the current delay.
@@ -73,8 +70,8 @@ impl Level {
 
     /// The longest wait of this level, taken down to whole milliseconds. Zero, or at least 1 ms.
     ///
-    /// The delay that the level begins with, given or carried over, is held to it as well. The default is 2^53 ms, some
-    /// 285 000 years.
+    /// The delay that the level begins with, given or carried over, is held to it as well. The default is
+    /// `u64::MAX` ms.
     pub const fn max_delay(mut self, max_delay: Duration) -> Self {
         self.max_delay = Some(max_delay);
         self
@@ -82,14 +79,13 @@ impl Level {
 
     /// The delay after the failure that was just counted, the `failures`th on this level, following `previous`: in
     /// unrounded milliseconds, finite and not negative.
-    #[allow(clippy::cast_precision_loss, reason = "inexact only far beyond the longest wait")]
+    #[allow(clippy::cast_precision_loss, reason = "inexact only beyond 285 000 years")]
     fn nominal(&self, failures: u32, previous: f64) -> f64 {
         let delay = match self.delay {
-            Some(delay) if failures <= 1 => millis(delay),
+            Some(delay) if failures <= 1 => exact(delay),
             _ => previous * self.factor + self.increment_ms as f64,
         };
-        let cap = self.max_delay.map_or(MAX_MS, |max_delay| max_delay.as_millis() as f64);
-        delay.max(0.0).min(cap.min(MAX_MS))
+        delay.max(0.0).min(whole(self.max_delay.unwrap_or(Duration::MAX)))
     }
 
     /// The wait of a `nominal` delay, with a draw from 0 (all of it) to 1 (the shortest).
@@ -150,7 +146,7 @@ impl Level {
 /// use core::time::Duration;
 /// use relent::levels::{Level, Levels};
 ///
-/// // Once at once, then slower by 250 ms each time, then every 30 s for ever.
+/// // The first at once, the next five each 250 ms slower, then every 30 s for ever.
 /// static RESTART: Levels = Levels::new(&[
 ///     Level::new(1).delay(Duration::ZERO),
 ///     Level::new(5).delay(Duration::from_millis(100)).increment_ms(250),
@@ -158,7 +154,7 @@ impl Level {
 /// ]);
 /// assert_eq!(waits(&RESTART), [0, 100, 350, 600, 850, 1100, 30_000, 30_000]);
 ///
-/// // Doubling at first; from 4000 ms, which the second level carries over, by half each time, up to two minutes.
+/// // Doubling at first; then the second level carries 4000 ms over and adds half each time, up to two minutes.
 /// static RECONNECT: Levels = Levels::new(&[
 ///     Level::new(3).delay(Duration::from_secs(1)).factor(2.0),
 ///     Level::unbounded().factor(1.5).max_delay(Duration::from_secs(120)),
@@ -283,7 +279,7 @@ impl Schedule for Levels {
         }
         let nominal = level.nominal(progress.level_failures(), progress.previous_ms());
         progress.set_previous_ms(nominal);
-        let draw = if level.jitter > 0.0 { draw(rng) } else { 0.0 };
+        let draw = if level.jitter > 0.0 { in_unit(rng.next_f64()) } else { 0.0 };
         Some(level.wait(nominal, draw))
     }
 
@@ -408,25 +404,28 @@ const fn below_resolution(duration: Duration) -> bool {
     !duration.is_zero() && duration.as_millis() == 0
 }
 
-#[allow(clippy::cast_precision_loss, reason = "exact to the nanosecond up to 104 days, and rounded beyond")]
-const fn millis(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e6
+/// In milliseconds, fractions included.
+#[allow(clippy::cast_precision_loss, reason = "exact up to 285 000 years, and capped long after")]
+fn exact(duration: Duration) -> f64 {
+    duration.as_millis() as f64 + f64::from(duration.subsec_nanos() % 1_000_000) / 1e6
 }
 
-/// One draw, taken into 0..=1; NaN counts as 0.
-#[allow(clippy::manual_clamp, reason = "`clamp` would keep a NaN")]
-fn draw(rng: &mut dyn Rng) -> f64 {
-    rng.next_f64().max(0.0).min(1.0)
+/// Down to whole milliseconds that an `f64` can hold, at most `u64::MAX`.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as it says")]
+fn whole(duration: Duration) -> f64 {
+    let whole = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let ms = whole as f64;
+    if ms as u64 > whole { f64::from_bits(ms.to_bits() - 1) } else { ms }
 }
 
-/// Half up to whole milliseconds; `ms` is not negative and at most [`MAX_MS`].
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "the range makes every cast but the intended truncation exact"
-)]
+/// Half up to whole milliseconds, between zero and `u64::MAX`.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as it says")]
 fn rounded(ms: f64) -> Duration {
     let whole = ms as u64;
     Duration::from_millis(whole.saturating_add(u64::from(ms - whole as f64 >= 0.5)))
+}
+
+/// A draw taken into 0..=1. NaN counts as one half, so that a broken source cannot make a hot loop.
+fn in_unit(draw: f64) -> f64 {
+    if draw.is_nan() { 0.5 } else { draw.clamp(0.0, 1.0) }
 }

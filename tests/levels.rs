@@ -121,11 +121,14 @@ fn what_is_waited_is_rounded_half_up_and_what_grows_is_not() {
 }
 
 #[test]
-fn waits_saturate_at_two_to_the_53_milliseconds() {
-    let longest = 1_u128 << 53;
+fn waits_saturate_at_the_most_milliseconds_of_a_u64() {
+    let longest = u128::from(u64::MAX);
     assert_eq!(waits([Level::new(1).delay(Duration::MAX)], 9), [longest]);
     assert_eq!(waits([Level::new(3).delay(ms(1)).factor(f64::MAX)], 9), [1, longest, longest]);
-    assert_eq!(waits([Level::new(2).delay(ms(1)).increment_ms(i64::MAX)], 9), [1, longest]);
+    assert_eq!(waits([Level::new(5).delay(ms(1)).increment_ms(i64::MAX)], 9)[2..], [longest; 3]);
+    let cap = u64::MAX - 1;
+    let capped = waits([Level::new(1).delay(Duration::MAX).max_delay(ms(cap))], 9);
+    assert_eq!(capped, [u128::from(u64::MAX - 2047)], "the nearest number below that an f64 can hold");
     let back = [Level::new(2).delay(ms(1)).factor(f64::MAX), Level::new(1).factor(0.0).increment_ms(5)];
     assert_eq!(waits(back, 9), [1, longest, 5]);
 }
@@ -142,7 +145,7 @@ fn jitter_is_downward_and_never_fed_back() {
 #[test]
 fn a_draw_out_of_range_is_taken_into_it() {
     let levels = Levels::try_from([Level::new(1).delay(ms(1000)).jitter(0.25)]).unwrap();
-    for (draw, wait) in [(f64::NAN, 1000), (-1.0, 1000), (f64::NEG_INFINITY, 1000), (2.0, 750), (f64::INFINITY, 750)] {
+    for (draw, wait) in [(f64::NAN, 875), (-1.0, 1000), (f64::NEG_INFINITY, 1000), (2.0, 750), (f64::INFINITY, 750)] {
         assert_eq!(waits_drawn(&levels, 1, draw), [wait], "draw {draw}");
     }
 }
@@ -301,16 +304,20 @@ fn levels_of(specs: &[Spec]) -> Result<Levels, LevelsError> {
 /// Every wait of the list, written out, with the spec that it belongs to.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn reference(specs: &[Spec], draws: &[f64]) -> Vec<(Spec, Duration)> {
-    let longest = (1_u64 << 53) as f64;
     let mut waits = Vec::new();
     let mut current = 0.0;
     for spec in specs {
-        let cap = spec.max_delay.map_or(longest, |cap| (cap.as_nanos() / 1_000_000) as f64).min(longest);
+        let whole_cap = spec.max_delay.unwrap_or(Duration::MAX).as_millis().min(u128::from(u64::MAX));
+        let mut cap = whole_cap as f64;
+        if cap as u64 > whole_cap as u64 {
+            cap = f64::from_bits(cap.to_bits() - 1);
+        }
         for k in 0..spec.count.unwrap_or(u32::MAX) {
             let Some(draw) = draws.get(waits.len()) else { return waits };
             current = current * spec.factor + spec.increment_ms as f64;
             if let (0, Some(delay)) = (k, spec.delay) {
-                current = delay.as_nanos() as f64 / 1e6;
+                let whole = delay.as_millis();
+                current = whole as f64 + (delay.as_nanos() - whole * 1_000_000) as f64 / 1e6;
             }
             if current < 0.0 {
                 current = 0.0;
