@@ -1,5 +1,12 @@
 //! What a run accepts as its schedule of waits.
+//!
+//! Most runs use a [`Policy`](crate::Policy), which computes its waits. Waits that are known one by one are a list:
+//! `[Duration::from_secs(1), Duration::from_secs(2)]` allows three attempts. Anything else is a closure
+//! ([`schedule_fn`]) or an implementation of [`Schedule`].
 
+#[cfg(feature = "alloc")]
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
+use core::fmt;
 use core::time::Duration;
 
 use crate::rng::Rng;
@@ -67,7 +74,52 @@ impl Progress {
 
 /// The waits of a run.
 ///
-/// Implemented for [`Policy`](crate::Policy), for references, and by you.
+/// Implemented for
+///
+/// - [`Policy`](crate::Policy), which computes its waits, and [`Levels`](crate::levels::Levels), which does so in stages;
+/// - lists of waits: `[Duration; N]`, `[Duration]` and `Vec<Duration>`. They are waited exactly as given, without jitter
+///   and without rounding to milliseconds. `n` waits allow `n + 1` attempts, so an empty list allows one;
+/// - closures, through [`schedule_fn`];
+/// - what holds a schedule: `&S`, `Box<S>`, `Rc<S>` and `Arc<S>`, where `S` may be `dyn Schedule`.
+///
+/// A schedule is immutable: what changes during a run is its [`Progress`]. So one value serves any number of runs, and
+/// nothing of one run reaches another.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::{
+///     rng::Rng,
+///     schedule::{Progress, Schedule},
+/// };
+///
+/// /// Waits 1, 1, 2, 3, 5, … seconds.
+/// struct Fibonacci;
+///
+/// impl Schedule for Fibonacci {
+///     fn next(&self, progress: &mut Progress, _rng: &mut dyn Rng) -> Option<Duration> {
+///         let (mut wait, mut after) = (0_u64, 1_u64);
+///         for _ in 0..progress.failures() {
+///             (wait, after) = (after, wait.checked_add(after)?);
+///         }
+///         Some(Duration::from_secs(wait))
+///     }
+/// }
+///
+/// struct Half;
+///
+/// impl Rng for Half {
+///     fn next_f64(&mut self) -> f64 {
+///         0.5
+///     }
+/// }
+///
+/// let mut progress = Progress::new();
+/// let waits = [(); 6].map(|()| {
+///     progress.count_failure();
+///     Fibonacci.next(&mut progress, &mut Half)
+/// });
+/// assert_eq!(waits, [1, 1, 2, 3, 5, 8].map(|s| Some(Duration::from_secs(s))));
+/// ```
 pub trait Schedule {
     /// The wait after the failure that `progress` has just counted, or `None` when no attempt should follow.
     ///
@@ -100,25 +152,116 @@ pub trait Schedule {
     }
 }
 
-impl<S: Schedule + ?Sized> Schedule for &S {
-    fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
-        (**self).next(progress, rng)
-    }
-
-    fn max_attempts(&self) -> u32 {
-        (**self).max_attempts()
-    }
-
-    fn max_elapsed(&self) -> Option<Duration> {
-        (**self).max_elapsed()
+/// A list: the wait after failure `n` is its `n`th, exactly as given, and its end is the end of the attempts.
+impl Schedule for [Duration] {
+    fn next(&self, progress: &mut Progress, _rng: &mut dyn Rng) -> Option<Duration> {
+        let index = usize::try_from(progress.failures().checked_sub(1)?).ok()?;
+        self.get(index).copied()
     }
 
     fn waits(&self) -> Option<u32> {
-        (**self).waits()
+        Some(u32::try_from(self.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// As for a slice.
+impl<const N: usize> Schedule for [Duration; N] {
+    fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
+        self.as_slice().next(progress, rng)
     }
 
-    fn lower_bound(&self, progress: &Progress, wait: Duration) -> Duration {
-        (**self).lower_bound(progress, wait)
+    fn waits(&self) -> Option<u32> {
+        self.as_slice().waits()
+    }
+}
+
+/// Implements [`Schedule`] for what dereferences to a schedule.
+macro_rules! schedule_by_deref {
+    ($($(#[$attribute:meta])? [$($generics:tt)*] $holder:ty;)*) => {$(
+        $(#[$attribute])?
+        impl<$($generics)*> Schedule for $holder {
+            fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
+                (**self).next(progress, rng)
+            }
+
+            fn max_attempts(&self) -> u32 {
+                (**self).max_attempts()
+            }
+
+            fn max_elapsed(&self) -> Option<Duration> {
+                (**self).max_elapsed()
+            }
+
+            fn waits(&self) -> Option<u32> {
+                (**self).waits()
+            }
+
+            fn lower_bound(&self, progress: &Progress, wait: Duration) -> Duration {
+                (**self).lower_bound(progress, wait)
+            }
+        }
+    )*};
+}
+
+schedule_by_deref! {
+    [S: Schedule + ?Sized] &S;
+    #[cfg(feature = "alloc")]
+    [S: Schedule + ?Sized] Box<S>;
+    #[cfg(feature = "alloc")]
+    [S: Schedule + ?Sized] Rc<S>;
+    #[cfg(all(feature = "alloc", target_has_atomic = "ptr"))]
+    [S: Schedule + ?Sized] alloc::sync::Arc<S>;
+    #[cfg(feature = "alloc")]
+    [] Vec<Duration>;
+}
+
+/// A closure as a schedule, made by [`schedule_fn`].
+#[derive(Clone, Copy)]
+#[must_use = "a schedule does nothing until a run uses it"]
+pub struct ScheduleFn<F>(F);
+
+/// A schedule from a closure that takes the number of failed attempts, 1 after the first, and returns the wait, or
+/// `None` when no attempt should follow.
+///
+/// The closure's waits are exact: no jitter, no cap, no rounding to milliseconds. Its `None` ends the schedule; it is
+/// not known beforehand, so no attempt of such a run calls itself final.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::{
+///     rng::Rng,
+///     schedule::{Progress, Schedule, schedule_fn},
+/// };
+/// # struct Half;
+/// # impl Rng for Half {
+/// #     fn next_f64(&mut self) -> f64 {
+/// #         0.5
+/// #     }
+/// # }
+///
+/// let schedule = schedule_fn(|failures| (failures < 3).then(|| Duration::from_micros(250) * failures));
+///
+/// let mut progress = Progress::new();
+/// let waits = [(); 4].map(|()| {
+///     progress.count_failure();
+///     schedule.next(&mut progress, &mut Half)
+/// });
+/// assert_eq!(waits, [Some(Duration::from_micros(250)), Some(Duration::from_micros(500)), None, None]);
+/// assert_eq!(schedule.waits(), None);
+/// ```
+pub const fn schedule_fn<F: Fn(u32) -> Option<Duration>>(f: F) -> ScheduleFn<F> {
+    ScheduleFn(f)
+}
+
+impl<F: Fn(u32) -> Option<Duration>> Schedule for ScheduleFn<F> {
+    fn next(&self, progress: &mut Progress, _rng: &mut dyn Rng) -> Option<Duration> {
+        (self.0)(progress.failures())
+    }
+}
+
+impl<F> fmt::Debug for ScheduleFn<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScheduleFn").finish_non_exhaustive()
     }
 }
 
