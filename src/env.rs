@@ -10,6 +10,7 @@ use core::time::Duration;
 use crate::clock::Clock;
 
 /// The surroundings of a run as one type: clock `C`, random source `R`, reading of errors `M`, stop signal `G`.
+#[derive(Debug)]
 pub struct Env<C, R, M, G>(PhantomData<fn() -> (C, R, M, G)>);
 
 /// Names the parts of an [`Env`].
@@ -74,14 +75,6 @@ impl<C: Clock> Time for On<C> {
     }
 }
 
-/// No clock yet.
-#[derive(Clone, Copy, Debug)]
-pub struct NoClock;
-
-impl Sleeps for NoClock {
-    type Sleep = core::future::Pending<()>;
-}
-
 /// The clock that `.sleep(f)` reads beside the waits it completes.
 pub trait Reads {
     /// The time since a fixed origin.
@@ -91,12 +84,6 @@ pub trait Reads {
 impl<C: Clock> Reads for On<C> {
     fn read(&self) -> Duration {
         self.0.now()
-    }
-}
-
-impl Reads for NoClock {
-    fn read(&self) -> Duration {
-        Duration::ZERO
     }
 }
 
@@ -199,28 +186,50 @@ impl<G: Future> Signal for Option<G> {
     }
 }
 
-/// The clock of a run that was given none.
+/// What a run has that was given no clock and no random source.
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
-pub type DefaultClock = On<crate::clock::SystemClock>;
-/// The clock of a run that was given none.
-#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
-pub type DefaultClock = NoClock;
+mod default {
+    use super::On;
+    use crate::clock::SystemClock;
+    use crate::rng::DefaultRng;
 
-#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
-pub use crate::rng::DefaultRng;
-/// The random source of a run that was given none.
-#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
-pub type DefaultRng = NoRng;
+    pub type Clock = On<SystemClock>;
+    pub type Rng = DefaultRng;
 
-/// No random source yet.
-#[derive(Clone, Copy, Debug)]
-pub struct NoRng;
+    pub(crate) const CLOCK: Clock = On(SystemClock);
+    pub(crate) const RNG: Rng = DefaultRng;
+}
 
-#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
-pub(crate) const DEFAULT_CLOCK: DefaultClock = On(crate::clock::SystemClock);
+/// What a run has that was given no clock and no random source: nothing, since this target has none to trust. Here std's
+/// clock and process id trap, and its hasher keys are the same in every run, or there is no std at all.
 #[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
-pub(crate) const DEFAULT_CLOCK: DefaultClock = NoClock;
-#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
-pub(crate) const DEFAULT_RNG: DefaultRng = crate::rng::DefaultRng;
-#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
-pub(crate) const DEFAULT_RNG: DefaultRng = NoRng;
+mod default {
+    use core::future::Pending;
+    use core::time::Duration;
+
+    use super::{Reads, Sleeps};
+
+    /// No clock yet.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Clock;
+
+    /// No random source yet.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Rng;
+
+    impl Sleeps for Clock {
+        type Sleep = Pending<()>;
+    }
+
+    impl Reads for Clock {
+        fn read(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    pub(crate) const CLOCK: Clock = Clock;
+    pub(crate) const RNG: Rng = Rng;
+}
+
+pub(crate) use default::{CLOCK as DEFAULT_CLOCK, RNG as DEFAULT_RNG};
+pub use default::{Clock as DefaultClock, Rng as DefaultRng};

@@ -15,7 +15,6 @@ mod hooks;
 pub mod levels;
 pub mod policy;
 pub mod retry;
-pub mod levels;
 pub mod rng;
 mod run;
 pub mod schedule;

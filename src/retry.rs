@@ -96,31 +96,17 @@ pub struct Retry<F: Attempts<X::Clock>, S, H, X: Environment> {
     state: StateOf<F, X>,
 }
 
-impl<F, S, H, C, R, M, G> Retry<F, S, H, Env<C, R, M, G>>
-where
-    F: Attempts<C>,
-    C: Sleeps,
-    G: Signal,
-{
-    const fn new(op: F, run: Run<S, H, C, R>, signal: G) -> Self {
+impl<F: Attempts<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
+    const fn new(op: F, run: Run<S, H, X::Clock, X::Rng>, signal: X::Signal) -> Self {
         Self { op, run, signal, state: State::New }
     }
 
-    fn hook<T>(self, hook: T) -> Retry<F, S, And<H, T>, Env<C, R, M, G>> {
+    fn hook<T>(self, hook: T) -> Retry<F, S, And<H, T>, X> {
         let Run { schedule, hooks, clock, rng, .. } = self.run;
         Retry::new(self.op, Run::new(schedule, And(hooks, hook), clock, rng), self.signal)
     }
 
-    fn timed_by<D>(self, clock: impl FnOnce(C) -> D) -> Retry<F, S, H, Env<D, R, M, G>>
-    where
-        F: Attempts<D>,
-        D: Sleeps,
-    {
-        let run = self.run;
-        Retry::new(self.op, Run::new(run.schedule, run.hooks, clock(run.clock), run.rng), self.signal)
-    }
-
-    fn scheduled_by<Z>(self, schedule: impl FnOnce(S) -> Z) -> Retry<F, Z, H, Env<C, R, M, G>> {
+    fn scheduled_by<Z>(self, schedule: impl FnOnce(S) -> Z) -> Retry<F, Z, H, X> {
         let run = self.run;
         Retry::new(self.op, Run::new(schedule(run.schedule), run.hooks, run.clock, run.rng), self.signal)
     }
@@ -139,7 +125,7 @@ where
     /// let report = clock.block_on(run.report());
     /// assert_eq!((report.attempts, report.stop), (1, Some(StopReason::Declined)));
     /// ```
-    pub fn when<P>(self, predicate: P) -> Retry<F, S, And<H, When<P>>, Env<C, R, M, G>>
+    pub fn when<P>(self, predicate: P) -> Retry<F, S, And<H, When<P>>, X>
     where
         P: FnMut(&F::Error) -> bool,
     {
@@ -165,7 +151,7 @@ where
     /// let run = run.retry_after(|asked| Some(*asked)).clock(&clock).rng(FixedRng::new(0.5));
     /// assert_eq!(clock.block_on(run.report()).elapsed, 2025 * MS);
     /// ```
-    pub fn retry_after<P>(self, hint: P) -> Retry<F, S, And<H, RetryAfter<P>>, Env<C, R, M, G>>
+    pub fn retry_after<P>(self, hint: P) -> Retry<F, S, And<H, RetryAfter<P>>, X>
     where
         P: FnMut(&F::Error) -> Option<Duration>,
     {
@@ -189,7 +175,7 @@ where
     /// let report = clock.block_on(run.max_retry_after(Duration::from_secs(60)).report());
     /// assert_eq!(report.stop, Some(StopReason::RetryAfterTooLong(HOUR)));
     /// ```
-    pub fn max_retry_after(self, ceiling: Duration) -> Retry<F, S, And<H, HintLimit>, Env<C, R, M, G>> {
+    pub fn max_retry_after(self, ceiling: Duration) -> Retry<F, S, And<H, HintLimit>, X> {
         self.hook(HintLimit::Refuse(ceiling))
     }
 
@@ -206,7 +192,7 @@ where
     /// let run = run.retry_after(|_| Some(Duration::from_secs(3600))).clamp_retry_after(Duration::from_secs(60));
     /// assert_eq!(clock.block_on(run.report()).elapsed, Duration::from_secs(60));
     /// ```
-    pub fn clamp_retry_after(self, ceiling: Duration) -> Retry<F, S, And<H, HintLimit>, Env<C, R, M, G>> {
+    pub fn clamp_retry_after(self, ceiling: Duration) -> Retry<F, S, And<H, HintLimit>, X> {
         self.hook(HintLimit::Clamp(ceiling))
     }
 
@@ -221,7 +207,7 @@ where
     /// let run = run.retry_after(|_| Some(Duration::from_secs(60))).respect_retry_after(false);
     /// assert_eq!(clock.block_on(run.report()).elapsed, MS);
     /// ```
-    pub fn respect_retry_after(self, respect: bool) -> Retry<F, S, And<H, HintLimit>, Env<C, R, M, G>> {
+    pub fn respect_retry_after(self, respect: bool) -> Retry<F, S, And<H, HintLimit>, X> {
         self.hook(if respect { HintLimit::DEFAULT } else { HintLimit::Ignore })
     }
 
@@ -239,7 +225,7 @@ where
     /// let run = retry(async |_| Err::<(), _>("connection reset"), Policy::fixed(MS)).idempotent(false).clock(&clock);
     /// assert_eq!(clock.block_on(run.report()).stop, Some(StopReason::NotIdempotent));
     /// ```
-    pub fn idempotent(self, idempotent: bool) -> Retry<F, S, And<H, Idempotent>, Env<C, R, M, G>> {
+    pub fn idempotent(self, idempotent: bool) -> Retry<F, S, And<H, Idempotent>, X> {
         self.hook(Idempotent(idempotent))
     }
 
@@ -257,7 +243,7 @@ where
     /// assert_eq!(clock.block_on(run.clock(&clock)), Err("busy"));
     /// assert_eq!(waits, [(1, MS), (2, 2 * MS)]);
     /// ```
-    pub fn on_retry<P>(self, observer: P) -> Retry<F, S, And<H, OnRetry<P>>, Env<C, R, M, G>>
+    pub fn on_retry<P>(self, observer: P) -> Retry<F, S, And<H, OnRetry<P>>, X>
     where
         P: FnMut(&Retrying<'_, F::Error>),
     {
@@ -284,7 +270,7 @@ where
     /// assert_eq!(clock.block_on(run), Err("reset"));
     /// assert_eq!(earlier, ["429"]);
     /// ```
-    pub fn on_event<P>(self, observer: P) -> Retry<F, S, And<H, OnEvent<P>>, Env<C, R, M, G>>
+    pub fn on_event<P>(self, observer: P) -> Retry<F, S, And<H, OnEvent<P>>, X>
     where
         P: FnMut(&Event<'_, F::Error>),
     {
@@ -303,7 +289,7 @@ where
     /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).max_attempts(1).clock(&clock);
     /// assert_eq!(clock.block_on(run.report()).attempts, 1);
     /// ```
-    pub fn max_attempts(self, max_attempts: u32) -> Retry<F, MaxAttempts<S>, H, Env<C, R, M, G>> {
+    pub fn max_attempts(self, max_attempts: u32) -> Retry<F, MaxAttempts<S>, H, X> {
         self.scheduled_by(|schedule| MaxAttempts::new(schedule, max_attempts))
     }
 
@@ -322,8 +308,66 @@ where
     /// let report = clock.block_on(run.clock(&clock).report());
     /// assert_eq!((report.attempts, report.elapsed, report.stop), (3, 4 * MS, Some(StopReason::Deadline)));
     /// ```
-    pub fn max_elapsed(self, max_elapsed: Duration) -> Retry<F, MaxElapsed<S>, H, Env<C, R, M, G>> {
+    pub fn max_elapsed(self, max_elapsed: Duration) -> Retry<F, MaxElapsed<S>, H, X> {
         self.scheduled_by(|schedule| MaxElapsed::new(schedule, max_elapsed))
+    }
+
+    /// Drops an attempt that takes longer than `limit`, and fails it with what `to_error` makes of the
+    /// [`AttemptTimeout`].
+    ///
+    /// The limit is cut to what remains until the deadline. Waits are not charged to it, and no two attempts are ever
+    /// alive. The failure counts and may be retried like any other, but no marker is looked for in it and
+    /// [`when`](Self::when) is not asked. Where the error converts, write `|timeout| timeout.into()`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| std::future::pending::<Result<(), String>>().await, Policy::fixed(MS));
+    /// let run = run.attempt_timeout(50 * MS, |timeout| timeout.to_string()).clock(&clock);
+    /// assert_eq!(clock.block_on(run), Err("the attempt took longer than 50ms".to_owned()));
+    /// assert_eq!(relent::clock::Clock::now(&clock), 152 * MS); // three attempts and two waits
+    /// ```
+    pub fn attempt_timeout<P>(self, limit: Duration, to_error: P) -> Retry<Timed<F, P>, S, H, X>
+    where
+        P: FnMut(AttemptTimeout) -> F::Error,
+    {
+        Retry::new(Timed { op: self.op, limit, to_error }, self.run, self.signal)
+    }
+
+    /// Resolves to a [`Report`]: the result, how many attempts it took, how long, and why it stopped.
+    ///
+    /// Comes last, after everything else is set.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).clock(&clock);
+    /// let report = clock.block_on(run.report());
+    /// assert_eq!(report.result, Err("busy"));
+    /// assert_eq!((report.attempts, report.elapsed, report.stop), (3, 2 * MS, Some(StopReason::Exhausted)));
+    /// ```
+    pub fn report(self) -> Reported<F, S, H, X> {
+        Reported::new(self)
+    }
+}
+
+impl<F, S, H, C, R, M, G> Retry<F, S, H, Env<C, R, M, G>>
+where
+    F: Attempts<C>,
+    C: Sleeps,
+    G: Signal,
+{
+    fn timed_by<D>(self, clock: impl FnOnce(C) -> D) -> Retry<F, S, H, Env<D, R, M, G>>
+    where
+        F: Attempts<D>,
+        D: Sleeps,
+    {
+        let run = self.run;
+        Retry::new(self.op, Run::new(run.schedule, run.hooks, clock(run.clock), run.rng), self.signal)
     }
 
     /// Waits on this clock, and reads the time from it.
@@ -384,48 +428,6 @@ where
     pub fn rng<Q: Rng>(self, rng: Q) -> Retry<F, S, H, Env<C, Q, M, G>> {
         let Run { schedule, hooks, clock, .. } = self.run;
         Retry::new(self.op, Run::new(schedule, hooks, clock, rng), self.signal)
-    }
-
-    /// Drops an attempt that takes longer than `limit`, and fails it with what `to_error` makes of the
-    /// [`AttemptTimeout`].
-    ///
-    /// The limit is cut to what remains until the deadline. Waits are not charged to it, and no two attempts are ever
-    /// alive. The failure counts and may be retried like any other, but no marker is looked for in it and
-    /// [`when`](Self::when) is not asked. Where the error converts, write `|timeout| timeout.into()`.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
-    /// # const MS: Duration = Duration::from_millis(1);
-    /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| std::future::pending::<Result<(), String>>().await, Policy::fixed(MS));
-    /// let run = run.attempt_timeout(50 * MS, |timeout| timeout.to_string()).clock(&clock);
-    /// assert_eq!(clock.block_on(run), Err("the attempt took longer than 50ms".to_owned()));
-    /// assert_eq!(relent::clock::Clock::now(&clock), 152 * MS); // three attempts and two waits
-    /// ```
-    pub fn attempt_timeout<P>(self, limit: Duration, to_error: P) -> Retry<Timed<F, P>, S, H, Env<C, R, M, G>>
-    where
-        P: FnMut(AttemptTimeout) -> F::Error,
-    {
-        Retry::new(Timed { op: self.op, limit, to_error }, self.run, self.signal)
-    }
-
-    /// Resolves to a [`Report`]: the result, how many attempts it took, how long, and why it stopped.
-    ///
-    /// Comes last, after everything else is set.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
-    /// # const MS: Duration = Duration::from_millis(1);
-    /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).clock(&clock);
-    /// let report = clock.block_on(run.report());
-    /// assert_eq!(report.result, Err("busy"));
-    /// assert_eq!((report.attempts, report.elapsed, report.stop), (3, 2 * MS, Some(StopReason::Exhausted)));
-    /// ```
-    pub fn report(self) -> Reported<F, S, H, Env<C, R, M, G>> {
-        Reported::new(self)
     }
 }
 

@@ -1,0 +1,230 @@
+//! Limits on time: the deadline of a run, the time limit of an attempt, and clocks that misbehave.
+
+mod common;
+
+use std::cell::{Cell, RefCell};
+use std::future::pending;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use common::{MS, SEC, Script, always_fails};
+use relent::clock::{Clock, VirtualClock, clock_fn};
+use relent::retry::{AttemptTimeout, StopReason};
+use relent::{Policy, retry};
+
+/// Field case 50: no attempt begins after the limit, and the run does not wait for one that cannot begin.
+#[test]
+fn no_wait_for_an_attempt_that_cannot_begin() {
+    let script = always_fails();
+    let policy = Policy::exponential(SEC).max_delay(5 * SEC).jitter(relent::Jitter::None).unbounded();
+    let run = retry(|_| script.call(), policy.max_elapsed(15 * SEC)).clock(&script.clock);
+    let report = script.clock.block_on(run.report());
+    assert_eq!(script.calls(), [0, 1, 3, 7, 12].map(|s| s * SEC));
+    assert_eq!((report.elapsed, report.stop), (12 * SEC, Some(StopReason::Deadline)));
+}
+
+/// An attempt that would begin exactly at the deadline is made; one a nanosecond later is not.
+#[test]
+fn the_deadline_itself_is_still_in_time() {
+    for (limit, calls) in [(2 * SEC, 3), (2 * SEC - Duration::from_nanos(1), 2)] {
+        let script = always_fails();
+        let run = retry(|_| script.call(), Policy::fixed(SEC).unbounded().max_elapsed(limit)).clock(&script.clock);
+        let report = script.clock.block_on(run.report());
+        assert_eq!((script.count(), report.stop), (calls, Some(StopReason::Deadline)));
+    }
+}
+
+/// Field case 52: there is no hidden limit; the ceiling on hints says by its name what stopped the run, and at which
+/// hint it begins.
+#[test]
+fn a_long_hint_is_refused_by_name() {
+    let half_hour = Duration::from_secs(1800);
+    let ask = |hint: Duration, ceiling: Duration| {
+        let script = Script::new([Err("busy"), Ok(())]);
+        let run = retry(|_| script.call(), Policy::fixed(SEC)).retry_after(|_| Some(hint)).clock(&script.clock);
+        let report = script.clock.block_on(run.max_retry_after(ceiling).report());
+        (report.attempts, report.elapsed, report.stop)
+    };
+    assert_eq!(ask(half_hour, half_hour), (2, half_hour, None));
+    let longer = half_hour + Duration::from_nanos(1);
+    assert_eq!(ask(longer, half_hour), (1, Duration::ZERO, Some(StopReason::RetryAfterTooLong(longer))));
+    let five_minutes = Duration::from_secs(300);
+    let by_default = |hint: Duration| {
+        let script = Script::new([Err("busy"), Ok(())]);
+        let run = retry(|_| script.call(), Policy::fixed(SEC)).retry_after(|_| Some(hint)).clock(&script.clock);
+        script.clock.block_on(run.report()).stop
+    };
+    assert_eq!(by_default(five_minutes), None);
+    assert_eq!(by_default(five_minutes + MS), Some(StopReason::RetryAfterTooLong(five_minutes + MS)));
+}
+
+/// Field case 53: the limit runs from the first poll, so a long first attempt uses it.
+#[test]
+fn a_long_first_attempt_uses_the_limit() {
+    for (first, calls, stop) in [(2 * SEC, 1, Some(StopReason::Deadline)), (100 * MS, 2, None)] {
+        let clock = VirtualClock::new();
+        let made = Cell::new(0);
+        let op = async |attempt: relent::Attempt| {
+            made.set(made.get() + 1);
+            if attempt.is_first() {
+                clock.sleep(first).await;
+                return Err("E");
+            }
+            Ok(())
+        };
+        let run = retry(op, Policy::fixed(500 * MS).max_elapsed(SEC)).clock(&clock);
+        let report = clock.block_on(run.report());
+        assert_eq!((made.get(), report.stop), (calls, stop));
+    }
+}
+
+/// Field case 55: with sleeping switched off, the limits behave as in production.
+#[test]
+fn a_no_op_sleep_meets_the_same_limits() {
+    let attempts = |policy: Policy| {
+        let waits = RefCell::new(Vec::new());
+        let run = retry(async |_| Err::<(), _>("E"), policy.max_elapsed(5 * SEC)).sleep(|wait| {
+            waits.borrow_mut().push(wait);
+            std::future::ready(())
+        });
+        let report = VirtualClock::new().block_on(run.report());
+        assert_eq!(report.stop, Some(StopReason::Deadline));
+        (report.attempts, waits.take())
+    };
+    assert_eq!(attempts(Policy::fixed(10 * SEC)), (1, vec![]));
+    let doubling = Policy::exponential(SEC).jitter(relent::Jitter::None).max_attempts(9);
+    assert_eq!(attempts(doubling), (3, vec![SEC, 2 * SEC]));
+}
+
+/// Field case 56: the run's own time limit on an attempt is a failure like any other, and is retried.
+#[test]
+fn a_timed_out_attempt_is_retried() {
+    let clock = VirtualClock::new();
+    let calls = Cell::new(0);
+    let op = async |_| {
+        calls.set(calls.get() + 1);
+        pending::<Result<(), AttemptTimeout>>().await
+    };
+    let run = retry(op, Policy::fixed(SEC).max_attempts(4)).attempt_timeout(SEC, |timeout| timeout);
+    let report = clock.block_on(run.when(|_| false).clock(&clock).report());
+    assert_eq!(report.result, Err(AttemptTimeout::new(SEC)));
+    assert_eq!((calls.get(), report.elapsed, report.stop), (4, 7 * SEC, Some(StopReason::Exhausted)));
+}
+
+/// Field case 58: a timed-out attempt is dropped before the next begins, and waits are not charged to the limit.
+#[test]
+fn no_two_attempts_are_alive() {
+    struct Alive<'a>(&'a Cell<u32>);
+    impl Drop for Alive<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() - 1);
+        }
+    }
+    let clock = VirtualClock::new();
+    let (alive, most, begun) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()));
+    let op = async |_| {
+        alive.set(alive.get() + 1);
+        most.set(most.get().max(alive.get()));
+        let _alive = Alive(&alive);
+        begun.borrow_mut().push(clock.now());
+        clock.sleep(10 * SEC).await;
+        Err::<(), _>("too slow")
+    };
+    let run = retry(op, Policy::fixed(5 * SEC)).attempt_timeout(SEC, |_| "timed out").clock(&clock);
+    assert_eq!(clock.block_on(run), Err("timed out"));
+    assert_eq!(most.get(), 1);
+    assert_eq!(alive.get(), 0);
+    assert_eq!(begun.take(), [0, 6, 12].map(|s| s * SEC));
+    assert_eq!(clock.sleepers(), 0);
+}
+
+/// The limit of an attempt is cut to the time that remains.
+#[test]
+fn an_attempt_is_given_no_more_than_remains() {
+    let clock = VirtualClock::new();
+    let mut limits = Vec::new();
+    let run = retry(async |_| pending::<Result<(), Duration>>().await, Policy::fixed(SEC).max_elapsed(4 * SEC));
+    let run = run.attempt_timeout(2 * SEC, |timeout| timeout.limit()).unmarked().on_event(|event| {
+        if let relent::retry::Event::Scheduled { error, .. } = event {
+            limits.push(**error);
+        }
+    });
+    let report = clock.block_on(run.clock(&clock).report());
+    assert_eq!(limits, [2 * SEC]);
+    assert_eq!(report.result, Err(SEC));
+    assert_eq!((report.elapsed, report.stop), (4 * SEC, Some(StopReason::Deadline)));
+}
+
+/// A result that is ready together with the time limit counts.
+#[test]
+fn a_result_at_the_limit_counts() {
+    let clock = VirtualClock::new();
+    let op = async |_| {
+        clock.sleep(SEC).await;
+        Ok::<_, &str>("done")
+    };
+    let run = retry(op, Policy::fixed(SEC)).attempt_timeout(SEC, |_| "timed out").clock(&clock);
+    assert_eq!(clock.block_on(run), Ok("done"));
+}
+
+/// A wait that ended late is still followed by its attempt, which is told that nothing remains.
+#[test]
+fn a_late_wake_is_followed_by_its_attempt() {
+    let clock = VirtualClock::new();
+    let mut remaining = Vec::new();
+    let op = |attempt: relent::Attempt| {
+        remaining.push(attempt.remaining());
+        std::future::ready(Err::<(), _>("E"))
+    };
+    let mut run = pin!(retry(op, Policy::fixed(SEC).max_elapsed(2 * SEC)).clock(&clock).report());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(run.as_mut().poll(&mut context).is_pending());
+    clock.advance(60 * SEC);
+    assert!(run.as_mut().poll(&mut context).is_ready());
+    assert_eq!(remaining, [Some(2 * SEC), Some(Duration::ZERO)]);
+}
+
+/// Field case 59: a run with an injected clock touches no other, and one without limits does not even read it.
+#[test]
+fn only_the_injected_clock_is_touched() {
+    let reads = Cell::new(0);
+    let clock = clock_fn(
+        || {
+            reads.set(reads.get() + 1);
+            Duration::ZERO
+        },
+        |_| std::future::ready(()),
+    );
+    let executor = VirtualClock::new();
+    executor.block_on(retry(async |_| Err::<(), _>("E"), Policy::fixed(SEC)).clock(&clock)).unwrap_err();
+    assert_eq!(reads.get(), 0);
+    let limited = retry(async |_| Err::<(), _>("E"), Policy::fixed(SEC).max_elapsed(SEC)).clock(&clock);
+    executor.block_on(limited).unwrap_err();
+    assert!(reads.get() > 0);
+}
+
+/// Field case 61: a clock that steps back neither panics nor keeps the run from ending.
+#[test]
+fn a_clock_that_steps_back_does_no_harm() {
+    let readings = RefCell::new([100, 70, 71, 72, 73, 74].map(Duration::from_secs).into_iter());
+    let clock = clock_fn(|| readings.borrow_mut().next().unwrap_or(75 * SEC), |_| std::future::ready(()));
+    let mut remaining = Vec::new();
+    let op = |attempt: relent::Attempt| {
+        remaining.push(attempt.remaining());
+        std::future::ready(Err::<(), _>("E"))
+    };
+    let run = retry(op, Policy::fixed(SEC).max_elapsed(10 * SEC)).clock(&clock);
+    let report = VirtualClock::new().block_on(run.report());
+    assert_eq!((report.attempts, report.elapsed, report.stop), (3, Duration::ZERO, Some(StopReason::Exhausted)));
+    assert!(remaining.iter().all(Option::is_some));
+}
+
+/// A limit, a wait and a clock at the far end of `Duration` saturate.
+#[test]
+fn huge_times_saturate() {
+    let clock = clock_fn(|| Duration::MAX - SEC, |_| std::future::ready(()));
+    let run = retry(async |_| Err::<(), _>("E"), [2 * SEC, SEC]).max_elapsed(Duration::MAX).clock(&clock);
+    let report = VirtualClock::new().block_on(run.report());
+    assert_eq!((report.attempts, report.stop), (3, Some(StopReason::Exhausted)));
+}
