@@ -129,18 +129,12 @@ impl Level {
 /// A list written in the source needs no allocation, and a bad one in a `const` or `static` does not compile:
 ///
 /// ```
-/// # use relent::{rng::Rng, schedule::{Progress, Schedule}};
-/// # struct Half;
-/// # impl Rng for Half {
-/// #     fn next_f64(&mut self) -> f64 {
-/// #         0.5
-/// #     }
-/// # }
+/// # use relent::{rng::FixedRng, schedule::{Progress, Schedule}};
 /// # fn waits<const N: usize>(levels: &Levels) -> [u128; N] {
 /// #     let mut progress = Progress::new();
 /// #     [(); N].map(|()| {
 /// #         progress.count_failure();
-/// #         levels.next(&mut progress, &mut Half).unwrap().as_millis()
+/// #         levels.next(&mut progress, &mut FixedRng::new(0.5)).unwrap().as_millis()
 /// #     })
 /// # }
 /// use core::time::Duration;

@@ -87,10 +87,8 @@ impl Progress {
 ///
 /// ```
 /// use core::time::Duration;
-/// use relent::{
-///     rng::Rng,
-///     schedule::{Progress, Schedule},
-/// };
+/// use relent::rng::{FixedRng, Rng};
+/// use relent::schedule::{Progress, Schedule};
 ///
 /// /// Waits 1, 1, 2, 3, 5, … seconds.
 /// struct Fibonacci;
@@ -105,18 +103,10 @@ impl Progress {
 ///     }
 /// }
 ///
-/// struct Half;
-///
-/// impl Rng for Half {
-///     fn next_f64(&mut self) -> f64 {
-///         0.5
-///     }
-/// }
-///
 /// let mut progress = Progress::new();
 /// let waits = [(); 6].map(|()| {
 ///     progress.count_failure();
-///     Fibonacci.next(&mut progress, &mut Half)
+///     Fibonacci.next(&mut progress, &mut FixedRng::new(0.5))
 /// });
 /// assert_eq!(waits, [1, 1, 2, 3, 5, 8].map(|s| Some(Duration::from_secs(s))));
 /// ```
@@ -228,23 +218,15 @@ pub struct ScheduleFn<F>(F);
 ///
 /// ```
 /// use core::time::Duration;
-/// use relent::{
-///     rng::Rng,
-///     schedule::{Progress, Schedule, schedule_fn},
-/// };
-/// # struct Half;
-/// # impl Rng for Half {
-/// #     fn next_f64(&mut self) -> f64 {
-/// #         0.5
-/// #     }
-/// # }
+/// use relent::rng::FixedRng;
+/// use relent::schedule::{Progress, Schedule, schedule_fn};
 ///
 /// let schedule = schedule_fn(|failures| (failures < 3).then(|| Duration::from_micros(250) * failures));
 ///
 /// let mut progress = Progress::new();
 /// let waits = [(); 4].map(|()| {
 ///     progress.count_failure();
-///     schedule.next(&mut progress, &mut Half)
+///     schedule.next(&mut progress, &mut FixedRng::new(0.5))
 /// });
 /// assert_eq!(waits, [Some(Duration::from_micros(250)), Some(Duration::from_micros(500)), None, None]);
 /// assert_eq!(schedule.waits(), None);

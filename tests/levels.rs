@@ -1,30 +1,24 @@
 //! Levels: the sequences they make, what they refuse, and a naive reference that they are held against.
-#![cfg(feature = "alloc")]
+#![cfg(feature = "std")]
 
+use core::future::ready;
 use core::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use relent::clock::{Clock, VirtualClock};
 use relent::levels::{Level, Levels, LevelsError};
-use relent::rng::Rng;
+use relent::retry::StopReason;
+use relent::rng::{FixedRng, rng_fn};
 use relent::schedule::{Progress, Schedule};
-
-/// The same draw for ever, and how often it was taken.
-struct Draws(f64, u32);
-
-impl Rng for Draws {
-    fn next_f64(&mut self) -> f64 {
-        self.1 += 1;
-        self.0
-    }
-}
+use relent::{Attempt, retry};
 
 /// The waits after failures `1..=n` in milliseconds, up to the end of the schedule.
 fn waits_drawn(levels: &Levels, n: usize, draw: f64) -> Vec<u128> {
     let mut progress = Progress::new();
     let step = |_| {
         progress.count_failure();
-        levels.next(&mut progress, &mut Draws(draw, 0)).map(|wait| wait.as_millis())
+        levels.next(&mut progress, &mut FixedRng::new(draw)).map(|wait| wait.as_millis())
     };
     (0..n).map_while(step).collect()
 }
@@ -153,11 +147,16 @@ fn a_draw_out_of_range_is_taken_into_it() {
 #[test]
 fn each_failure_takes_one_draw_and_none_without_jitter() {
     let levels = Levels::try_from([AT_ONCE, Level::new(3).delay(ms(10)).jitter(0.5)]).unwrap();
-    let (mut progress, mut draws) = (Progress::new(), Draws(0.5, 0));
+    let mut progress = Progress::new();
+    let mut draws = 0;
     let taken = [(); 5].map(|()| {
         progress.count_failure();
-        levels.next(&mut progress, &mut draws);
-        draws.1
+        let mut rng = rng_fn(|| {
+            draws += 1;
+            0.5
+        });
+        levels.next(&mut progress, &mut rng);
+        draws
     });
     assert_eq!(taken, [0, 1, 2, 3, 3]);
 }
@@ -169,7 +168,7 @@ fn the_lower_bound_is_that_of_the_present_level() {
     let mut progress = Progress::new();
     let bounds = [(); 3].map(|()| {
         progress.count_failure();
-        let wait = levels.next(&mut progress, &mut Draws(0.0, 0)).unwrap();
+        let wait = levels.next(&mut progress, &mut FixedRng::new(0.0)).unwrap();
         (wait, levels.lower_bound(&progress, wait))
     });
     assert_eq!(bounds, [(ms(100), ms(100)), (ms(333), ms(167)), (ms(333), ms(0))]);
@@ -181,7 +180,7 @@ fn progress_tells_level_and_failures_on_it() {
     let mut progress = Progress::new();
     let seen = [(); 5].map(|()| {
         progress.count_failure();
-        let ended = levels.next(&mut progress, &mut Draws(0.5, 0)).is_none();
+        let ended = levels.next(&mut progress, &mut FixedRng::new(0.5)).is_none();
         (progress.failures(), progress.level(), progress.level_failures(), ended)
     });
     assert_eq!(seen, [(1, 0, 1, false), (2, 1, 1, false), (3, 1, 2, false), (4, 1, 3, true), (5, 1, 4, true)]);
@@ -208,6 +207,20 @@ fn every_storage_makes_the_same_levels() {
     assert_eq!(Levels::try_from(LIST), Ok(LEVELS.clone()));
     assert_eq!(Levels::try_from(LIST.to_vec()), Ok(LEVELS.clone()));
     assert_eq!(Levels::try_from(&LIST[..]), Ok(LEVELS.clone()));
+}
+
+#[test]
+fn a_run_waits_as_the_levels_say_and_their_end_is_exhaustion() {
+    let clock = VirtualClock::new();
+    let mut calls = Vec::new();
+    let op = |attempt: Attempt| {
+        calls.push((clock.now(), attempt.is_final()));
+        ready(Err::<(), _>("E"))
+    };
+    let schedule: &dyn Schedule = &Levels::try_from([AT_ONCE, Level::new(2).delay(ms(100)).factor(3.0)]).unwrap();
+    let report = clock.block_on(retry(op, schedule).clock(&clock).rng(FixedRng::new(0.5)).report());
+    assert_eq!(report.stop, Some(StopReason::Exhausted));
+    assert_eq!(calls, [(ms(0), false), (ms(0), false), (ms(100), false), (ms(400), true)]);
 }
 
 /// Field case 17: an endless schedule is not written out in advance.
@@ -395,7 +408,7 @@ proptest! {
         let expected = reference(&specs, &draws);
         for (i, (spec, expected)) in expected.iter().enumerate() {
             progress.count_failure();
-            let wait = levels.next(&mut progress, &mut Draws(draws[i], 0));
+            let wait = levels.next(&mut progress, &mut FixedRng::new(draws[i]));
             prop_assert_eq!(wait, Some(*expected), "failure {}", i + 1);
             prop_assert!(spec.max_delay.is_none_or(|cap| *expected <= cap));
             prop_assert!(levels.lower_bound(&progress, *expected) <= *expected);
@@ -404,7 +417,7 @@ proptest! {
             prop_assert_eq!(levels.waits(), u32::try_from(expected.len()).ok());
             for _ in 0..3 {
                 progress.count_failure();
-                prop_assert_eq!(levels.next(&mut progress, &mut Draws(0.5, 0)), None);
+                prop_assert_eq!(levels.next(&mut progress, &mut FixedRng::new(0.5)), None);
             }
         }
     }
@@ -423,7 +436,7 @@ proptest! {
                 progress.enter_level(level, failures);
                 levels.lower_bound(&progress, Duration::ZERO);
                 progress.count_failure();
-                levels.next(&mut progress, &mut Draws(draw, 0));
+                levels.next(&mut progress, &mut FixedRng::new(draw));
             }
         }
     }
