@@ -28,8 +28,8 @@ pub use r#virtual::{VirtualClock, VirtualSleep};
 ///
 /// - `now` is counted from an arbitrary fixed origin and never goes backwards; should an implementation step back all
 ///   the same, every difference taken in this crate saturates at zero.
-/// - A sleep is counted from the call of `sleep`, not from its first poll. It is never ready early, and stays ready in
-///   time however often it is polled; the waker of the last poll is the one to wake.
+/// - A sleep is counted from the call of `sleep`, not from its first poll, and is never ready early. However often it is
+///   polled, its end does not move; the waker of the last poll is the one to wake.
 /// - [`Duration::MAX`] means never, and so does a sleep whose end cannot be represented.
 /// - Dropping a sleep cancels it, and leaves no timer behind.
 ///
@@ -68,7 +68,7 @@ pub use r#virtual::{VirtualClock, VirtualSleep};
 ///     }
 ///
 ///     fn sleep(&self, duration: Duration) -> Self::Sleep {
-///         // Rounded up, so as not to wake early; a length that does not fit is 584 000 years.
+///         // Rounded up, so as not to wake early; a length that does not fit outlives the device.
 ///         let micros = u64::try_from(duration.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
 ///         embassy_time::Timer::after(embassy_time::Duration::from_micros(micros))
 ///     }

@@ -343,21 +343,31 @@ fn a_future_woken_twice_is_polled_once() {
     assert_eq!(polls, 3); // the first, the one it woke itself for, the deadline
 }
 
+/// A future can end while something that it polled still has its waker.
 #[test]
-fn a_future_is_dropped_when_it_ends() {
+fn a_future_that_has_ended_is_dropped_and_not_polled_again() {
     let clock = VirtualClock::new();
-    let kept = clock.sleep(HOUR);
-    let first = async |mut kept: Option<VirtualSleep>| {
-        if let Some(kept) = &mut kept {
-            assert!(poll(kept).is_pending());
-            clock.sleep(SECOND).await;
-            return 0;
-        }
-        clock.sleep(secs(2)).await;
-        clock.sleepers()
+    let (polls, shared) = (Cell::new(0), RefCell::new(clock.sleep(SECOND)));
+    let client = |ends_at_once: bool| {
+        let mut own = clock.sleep(secs(2));
+        let (clock, polls, shared) = (&clock, &polls, &shared);
+        future::poll_fn(move |context| {
+            if ends_at_once {
+                polls.set(polls.get() + 1);
+                assert!(Pin::new(&mut *shared.borrow_mut()).poll(context).is_pending());
+                assert!(Pin::new(&mut own).poll(context).is_pending());
+                return Poll::Ready(clock.sleepers());
+            }
+            Pin::new(&mut own).poll(context).map(|()| clock.sleepers())
+        })
     };
-    assert_eq!(clock.block_on_all([first(Some(kept)), first(None)]), [0, 0]);
-    assert_eq!(clock.now(), secs(2));
+    let mut second = clock.sleep(SECOND);
+    let observer = future::poll_fn(|context| Pin::new(&mut second).poll(context).map(|()| clock.sleepers()));
+    let futures: [Pin<Box<dyn Future<Output = usize>>>; 3] =
+        [Box::pin(client(true)), Box::pin(client(false)), Box::pin(observer)];
+    // At the second, the shared sleep is over and only the second client sleeps.
+    assert_eq!(clock.block_on_all(futures), [2, 0, 1]);
+    assert_eq!(polls.get(), 1);
 }
 
 #[test]

@@ -21,8 +21,8 @@ use super::Clock;
 ///   deadline whenever all of them are idle. A simulation of any length costs only its events.
 /// - [`advance`](Self::advance) steps the time by hand, beside any executor.
 ///
-/// Time never moves while a future is polled, and sleeps with equal deadlines end in the order in which they were first
-/// polled, so a simulation is the same in every run.
+/// Time never moves while a future is polled, unless that future calls `advance` to play work that takes a while. Sleeps
+/// with equal deadlines end in the order in which they were first polled. So a simulation is the same in every run.
 ///
 /// ```
 /// use std::time::Duration;
