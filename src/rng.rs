@@ -41,7 +41,7 @@ impl<R: Rng + ?Sized> Rng for &mut R {
 /// use relent::rng::{Rng, SeededRng};
 ///
 /// let mut rng = SeededRng::new(0);
-/// assert_eq!(rng.next_f64(), 0.883_310_808_213_642_3);
+/// assert_eq!(rng.next_f64(), 0.883_310_808_213_642_6);
 /// assert_eq!(rng.next_f64(), 0.431_527_997_048_509_97);
 ///
 /// let mut again = SeededRng::new(0);
