@@ -45,6 +45,10 @@ pub trait Sleeps {
     note = "give the run one: `.clock(my_clock)`, or `.sleep(|duration| my_timer(duration))`"
 )]
 pub trait Time: Sleeps {
+    /// The time at which the run begins; one that has no use for the time never asks.
+    fn start(&mut self) -> Duration {
+        self.now()
+    }
     /// The time since a fixed origin.
     fn now(&self) -> Duration;
     /// A future that is ready once `duration` has passed.
@@ -92,13 +96,14 @@ impl<C: Clock> Reads for On<C> {
 pub struct SleepBy<F, B> {
     pub(crate) sleep: F,
     pub(crate) base: B,
-    pub(crate) origin: Duration,
+    /// What the base read when the run began; a run without limits never asks.
+    pub(crate) origin: Option<Duration>,
     pub(crate) waited: Duration,
 }
 
-impl<F, B: Reads> SleepBy<F, B> {
-    pub(crate) fn new(sleep: F, base: B) -> Self {
-        Self { origin: base.read(), sleep, base, waited: Duration::ZERO }
+impl<F, B> SleepBy<F, B> {
+    pub(crate) const fn new(sleep: F, base: B) -> Self {
+        Self { sleep, base, origin: None, waited: Duration::ZERO }
     }
 }
 
@@ -113,8 +118,17 @@ impl<F: FnMut(Duration) -> Fut, B, Fut: Future<Output = ()>> Sleeps for SleepBy<
 }
 
 impl<F: FnMut(Duration) -> Fut, B: Reads, Fut: Future<Output = ()>> Time for SleepBy<F, B> {
+    fn start(&mut self) -> Duration {
+        if self.origin.is_some() {
+            return self.now();
+        }
+        self.origin = Some(self.base.read());
+        Duration::ZERO
+    }
+
     fn now(&self) -> Duration {
-        self.base.read().saturating_sub(self.origin).max(self.waited)
+        let elapsed = self.origin.map_or(Duration::ZERO, |origin| self.base.read().saturating_sub(origin));
+        elapsed.max(self.waited)
     }
 
     fn timer(&mut self, duration: Duration) -> Fut {

@@ -27,3 +27,8 @@ pub use error::NonRetryableError;
 pub use policy::backoff_sequence;
 pub use policy::{Jitter, Policy};
 pub use retry::retry;
+
+/// The README's snippets, compiled and run.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

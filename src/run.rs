@@ -35,7 +35,7 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
         H: Hooks<E>,
     {
         self.hooks.started();
-        self.deadline = self.schedule.max_elapsed().map(|limit| self.clock.now().saturating_add(limit));
+        self.deadline = self.schedule.max_elapsed().map(|limit| self.clock.start().saturating_add(limit));
     }
 
     /// The attempt that now begins.

@@ -105,6 +105,11 @@ where
     M: Marking<F::Error>,
     G: Signal,
 {
+    /// When the run begins, for a report of how long it took.
+    pub(super) fn start(self: Pin<&mut Self>) -> Duration {
+        self.project().run.clock.start()
+    }
+
     #[inline]
     pub(super) fn drive(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<F::Output, F::Error>> {
         let Parts { op, run, mut signal, mut state } = self.project();

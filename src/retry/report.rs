@@ -75,7 +75,7 @@ where
         };
         let started = match *started {
             Some(started) => started,
-            None => *started.insert(retry.run.clock.now()),
+            None => *started.insert(retry.as_mut().start()),
         };
         let (result, stop) = ready!(retry.as_mut().drive(cx));
         let run = &retry.run;
