@@ -74,7 +74,7 @@ impl Policy {
     /// ```
     pub const fn delay_after(&self, failures: u32, draw: f64) -> Result<Duration, StatefulJitter> {
         match self.spread {
-            Spread::Decorrelated => Err(StatefulJitter(())),
+            Spread::Decorrelated => Err(StatefulJitter),
             _ => Ok(ms::rounded(self.spread_ms(self.nominal_ms(failures), in_unit(draw)))),
         }
     }
@@ -211,7 +211,7 @@ const fn in_unit(draw: f64) -> f64 {
 
 /// [`Jitter::Decorrelated`](super::Jitter::Decorrelated) has no delay without the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StatefulJitter(());
+pub struct StatefulJitter;
 
 impl fmt::Display for StatefulJitter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

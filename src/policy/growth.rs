@@ -23,6 +23,7 @@ pub(super) enum Shape {
 ///
 /// Stops at the largest finite number, so that a base of zero stays zero.
 #[inline]
+#[allow(clippy::float_cmp, reason = "only an exact 2 is a shift of the exponent")]
 pub(super) const fn power(mut factor: f64, mut exponent: u32) -> f64 {
     if factor == 2.0 {
         // The usual case, and exact either way: a power of two is its exponent, 1023 the largest.
