@@ -89,7 +89,8 @@ fn each_growth_follows_its_formula() {
     assert_eq!(backoff_sequence(Policy::linear(secs(60)), 3), [secs(60), secs(120), secs(180)]);
     let tripling = Policy::exponential(ms(10)).multiplier(3.0).jitter(Jitter::None);
     assert_eq!(backoff_sequence(tripling, 4), [ms(10), ms(30), ms(90), ms(270)]);
-    assert_eq!(backoff_sequence(&tripling, 0), []);
+    let borrowed: &Policy = &tripling;
+    assert_eq!(backoff_sequence(borrowed, 0), []);
 }
 
 #[test]
