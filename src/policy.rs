@@ -95,7 +95,7 @@ pub struct Policy {
 
 /// The constructors.
 impl Policy {
-    /// The longest delay that is ever computed: `u64::MAX` milliseconds, some 585 million years.
+    /// The longest delay that is ever computed: `u64::MAX` milliseconds, some 584 million years.
     ///
     /// Growth without a cap stops here. A cap of this or more is no cap.
     pub const MAX_DELAY: Duration = Duration::from_millis(u64::MAX);

@@ -13,9 +13,9 @@ use core::time::Duration;
 /// 2^64, the `f64` nearest to `u64::MAX`, which casts back to it: the longest delay.
 pub(super) const MAX: f64 = u64::MAX as f64;
 
-/// The longest duration below 1 ms, as milliseconds for rounding: the largest `f64` below one half.
+/// The largest `f64` below one half: adding it and truncating rounds half up.
 ///
-/// Adding it and truncating rounds half up. One half itself would take 0.49999999999999994 up to 1, and odd numbers
+/// One half itself would take 0.49999999999999994 up to 1, and odd numbers
 /// above 2^52 to the even number above, past the cap.
 const JUST_BELOW_HALF: f64 = 0.499_999_999_999_999_94;
 

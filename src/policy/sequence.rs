@@ -6,6 +6,8 @@ use core::iter::FusedIterator;
 use core::time::Duration;
 
 use super::Policy;
+#[cfg(feature = "alloc")]
+use crate::rng::FixedRng;
 use crate::rng::Rng;
 use crate::schedule::{Progress, Schedule};
 
@@ -15,19 +17,12 @@ impl Policy {
     /// The policy's limits do not end it: it is for code that takes an iterator of waits and has its own limit.
     ///
     /// ```
-    /// use relent::{Jitter, Policy};
-    /// use relent::rng::Rng;
+    /// use relent::{Jitter, Policy, rng::rng_fn};
     /// use std::time::Duration;
     ///
-    /// struct Longest;
-    /// impl Rng for Longest {
-    ///     fn next_f64(&mut self) -> f64 {
-    ///         1.0 // clamped below 1
-    ///     }
-    /// }
-    ///
     /// let policy = Policy::fixed(Duration::from_secs(1)).jitter(Jitter::Decorrelated);
-    /// let seconds: Vec<u64> = policy.delays(Longest).map(|delay| delay.as_secs()).take(3).collect();
+    /// let longest = policy.delays(rng_fn(|| 1.0)); // clamped below 1
+    /// let seconds: Vec<u64> = longest.map(|delay| delay.as_secs()).take(3).collect();
     /// assert_eq!(seconds, [3, 9, 27]);
     /// ```
     pub const fn delays<R: Rng>(self, rng: R) -> Delays<R> {
@@ -73,13 +68,7 @@ impl<R: Rng> FusedIterator for Delays<R> {}
 #[cfg(feature = "alloc")]
 #[must_use]
 pub fn backoff_sequence(policy: impl Borrow<Policy>, n: usize) -> Vec<Duration> {
-    struct Half;
-    impl Rng for Half {
-        fn next_f64(&mut self) -> f64 {
-            0.5
-        }
-    }
-    backoff_sequence_with(policy, n, &mut Half)
+    backoff_sequence_with(policy, n, &mut FixedRng::new(0.5))
 }
 
 /// As [`backoff_sequence`], with draws from `rng`.
