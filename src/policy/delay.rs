@@ -138,11 +138,13 @@ impl Policy {
             Shape::Fixed => 1.0,
         };
         let grown = self.base_ms * growth;
-        if grown < self.cap_ms { grown } else { self.cap_ms }
+        if grown > self.cap_ms { self.cap_ms } else { grown }
     }
 
-    #[inline]
-    fn drawn_ms(&self, progress: &Progress, draw: f64) -> f64 {
+    /// Out of line, so that a policy without jitter does not pay for it.
+    #[inline(never)]
+    fn drawn_ms(&self, progress: &Progress, rng: &mut dyn Rng) -> f64 {
+        let draw = in_unit(rng.next_f64());
         let nominal = self.nominal_ms(progress.failures());
         match self.spread {
             Spread::Decorrelated => self.spread_ms(progress.previous_ms().max(self.base_ms).min(nominal), draw),
@@ -156,18 +158,19 @@ impl Policy {
     #[inline]
     const fn spread_ms(&self, d: f64, draw: f64) -> f64 {
         let delay = match self.spread {
-            Spread::None => d,
-            Spread::Full => draw * d,
-            Spread::Equal => 0.5 * d + draw * (0.5 * d),
+            Spread::None => return d,
+            Spread::Full => return draw * d,
+            Spread::Equal => return 0.5 * d + draw * (0.5 * d),
+            Spread::Downward => return d * (1.0 - self.fraction * draw),
             Spread::Proportional => d * (1.0 + self.fraction * (2.0 * draw - 1.0)),
-            Spread::Downward => d * (1.0 - self.fraction * draw),
-            Spread::Decorrelated if d == 0.0 => 0.0,
+            Spread::Decorrelated if d == 0.0 => return 0.0,
             Spread::Decorrelated => {
                 let base = self.base_ms.min(self.cap_ms);
                 base + draw * (3.0 * d - base)
             }
         };
-        if delay <= self.cap_ms || self.jitter_above_cap { delay } else { self.cap_ms }
+        // Only these two can rise above what was capped.
+        if delay > self.cap_ms && !self.jitter_above_cap { self.cap_ms } else { delay }
     }
 }
 
@@ -177,7 +180,7 @@ impl Schedule for Policy {
     fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
         let delay = match self.spread {
             Spread::None => self.nominal_ms(progress.failures()),
-            _ => self.drawn_ms(progress, in_unit(rng.next_f64())),
+            _ => self.drawn_ms(progress, rng),
         };
         progress.set_previous_ms(delay);
         Some(ms::rounded(delay))
