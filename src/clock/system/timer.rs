@@ -193,3 +193,18 @@ fn wake(waker: Waker) {
         mem::forget(panic);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sleep can be swept past between its look at the clock and its registration; then no sweep is to come for it.
+    #[test]
+    fn refuses_what_the_sweep_has_passed() {
+        static TIMER: Timer = Timer::new(1);
+        TIMER.swept.store(5, Relaxed);
+        assert!(TIMER.register(None, 5 * TICK, Waker::noop().clone()).is_none());
+        assert_eq!(TIMER.pending(), 0);
+        assert!(!TIMER.has_swept(5 * TICK + 1));
+    }
+}
