@@ -32,9 +32,10 @@ const SLICE: Duration = Duration::from_millis(1);
 ///
 /// # Waits
 ///
-/// A wait counts from the call of [`sleep`](Clock::sleep). It never ends early; it ends at a tick of the timer, and there
-/// is one every half millisecond. A zero wait is ready at once, and one that would end more than 584 years after the
-/// clock's origin never ends; neither touches the timer. Whoever polled last is woken.
+/// A wait counts from the call of [`sleep`](Clock::sleep). It never ends early; it ends at the next tick of the timer,
+/// of which there is one every half millisecond, as soon as the system runs the thread. A zero wait is ready at once, and
+/// one that would end more than 584 years after the clock's origin never ends; neither touches the timer. Whoever polled
+/// last is woken.
 ///
 /// The timer's thread, `relent-timer`, starts when a pending wait is first polled, and ends one to two seconds after the
 /// last one. It does not keep the process alive. A dropped wait leaves nothing behind, and nothing is allocated for a
