@@ -1,5 +1,7 @@
 //! How many attempts a run makes, and what its observers see of them.
 
+#![allow(clippy::unchecked_time_subtraction, reason = "a panic fails the test, as it should")]
+
 mod common;
 
 use std::cell::Cell;
@@ -12,7 +14,7 @@ use common::{MS, SEC, Script, always_fails};
 use relent::clock::{Clock, VirtualClock};
 use relent::error::RetryAfterError;
 use relent::retry::{Event, StopReason};
-use relent::rng::{FixedRng, SeededRng};
+use relent::rng::{FixedRng, SeededRng, rng_fn};
 use relent::schedule::schedule_fn;
 use relent::{NonRetryableError, Policy, retry};
 
@@ -38,7 +40,7 @@ fn an_unbounded_run_costs_only_the_attempts_it_makes() {
         let script = Script::new([Err("E"), Err("E"), Ok(7)]);
         let run = retry(|_| script.call(), policy).clock(&script.clock);
         assert_eq!(script.clock.block_on(run), Ok(7));
-        assert_eq!(script.calls(), [0 * MS, MS, 2 * MS]);
+        assert_eq!(script.calls(), [Duration::ZERO, MS, 2 * MS]);
     }
 }
 
@@ -60,17 +62,14 @@ fn a_run_without_waits_yields() {
 /// Field case 29: one draw and one wait for each failure, however often the run is polled meanwhile.
 #[test]
 fn polling_a_waiting_run_draws_nothing() {
-    struct Counting<'a>(&'a Cell<u32>);
-    impl relent::rng::Rng for Counting<'_> {
-        fn next_f64(&mut self) -> f64 {
-            self.0.set(self.0.get() + 1);
-            0.5
-        }
-    }
     let draws = Cell::new(0);
+    let counting = rng_fn(|| {
+        draws.set(draws.get() + 1);
+        0.5
+    });
     let script = always_fails();
     let policy = Policy::exponential(SEC).max_attempts(2);
-    let run = retry(|_| script.call(), policy).clock(&script.clock).rng(Counting(&draws));
+    let run = retry(|_| script.call(), policy).clock(&script.clock).rng(counting);
     let mut run = std::pin::pin!(run);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     for step in 0..50 {
@@ -79,7 +78,7 @@ fn polling_a_waiting_run_draws_nothing() {
     }
     script.clock.advance(250 * MS);
     assert!(run.as_mut().poll(&mut context).is_ready());
-    assert_eq!(script.calls(), [0 * MS, 750 * MS]);
+    assert_eq!(script.calls(), [Duration::ZERO, 750 * MS]);
     assert_eq!(draws.get(), 1);
 }
 
@@ -338,13 +337,13 @@ fn every_ending_has_its_event() {
 #[test]
 fn debug_prints_no_error_text() {
     let script = Script::new([Err::<(), _>("secret")]);
-    let mut text = String::new();
+    let mut seen = String::new();
     let run = retry(|_| script.call(), Policy::fixed(MS)).clock(&script.clock);
-    let run = run.on_retry(|r| text += &format!("{r:?}"));
+    let run = run.on_retry(|r| seen = format!("{r:?}"));
     let run = run.report();
     let before = format!("{run:?}");
     let report = script.clock.block_on(run);
-    let text = format!("{before}{text}{report:?}");
+    let text = format!("{before}{seen}{report:?}");
     assert!(text.contains("Exhausted") && !text.contains("secret"), "{text}");
 }
 

@@ -88,10 +88,10 @@ fn a_signal_keeps_no_listener() {
     let token = Rc::new(());
     let clock = VirtualClock::new();
     for _ in 0..20 {
-        let held = Rc::clone(&token);
+        let listener = Rc::clone(&token);
         let signal = async move {
-            let _held = held;
             std::future::pending::<()>().await;
+            drop(listener);
         };
         clock
             .block_on(retry(async |_| Err::<(), _>("E"), Policy::fixed(SEC)).clock(&clock).cancel_on(signal))
@@ -116,17 +116,20 @@ fn no_timer_outlives_its_run() {
     assert_eq!(script.clock.sleepers(), 0);
 }
 
+/// Counts the attempts in flight.
+struct Alive<'a>(&'a Cell<i32>);
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 /// Dropped after any of its polls, a run leaves no sleeper and no attempt, and says nothing more.
 #[test]
 fn a_run_can_be_dropped_after_every_poll() {
     const FAILURES: u32 = 4;
     let attempts_alive = Cell::new(0_i32);
-    struct Alive<'a>(&'a Cell<i32>);
-    impl Drop for Alive<'_> {
-        fn drop(&mut self) {
-            self.0.set(self.0.get() - 1);
-        }
-    }
     let polls_until = |limit: usize| {
         let clock = VirtualClock::new();
         let events = RefCell::new(Vec::new());

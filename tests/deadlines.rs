@@ -1,5 +1,7 @@
 //! Limits on time: the deadline of a run, the time limit of an attempt, and clocks that misbehave.
 
+#![allow(clippy::unchecked_time_subtraction, reason = "a panic fails the test, as it should")]
+
 mod common;
 
 use std::cell::{Cell, RefCell};
@@ -112,15 +114,18 @@ fn a_timed_out_attempt_is_retried() {
     assert_eq!((calls.get(), report.elapsed, report.stop), (4, 7 * SEC, Some(StopReason::Exhausted)));
 }
 
+/// Counts the attempts in flight.
+struct Alive<'a>(&'a Cell<u32>);
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 /// Field case 58: a timed-out attempt is dropped before the next begins, and waits are not charged to the limit.
 #[test]
 fn no_two_attempts_are_alive() {
-    struct Alive<'a>(&'a Cell<u32>);
-    impl Drop for Alive<'_> {
-        fn drop(&mut self) {
-            self.0.set(self.0.get() - 1);
-        }
-    }
     let clock = VirtualClock::new();
     let (alive, most, begun) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()));
     let op = async |_| {

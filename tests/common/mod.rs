@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::cell::RefCell;
+use std::future::{Ready, ready};
 use std::time::Duration;
 
 use relent::clock::{Clock, VirtualClock};
@@ -21,10 +22,10 @@ impl<T: Clone, E: Clone> Script<T, E> {
         Self { clock: VirtualClock::new(), results: results.into(), calls: RefCell::default() }
     }
 
-    pub async fn call(&self) -> Result<T, E> {
+    pub fn call(&self) -> Ready<Result<T, E>> {
         let mut calls = self.calls.borrow_mut();
         calls.push(self.clock.now());
-        self.results[calls.len().min(self.results.len()) - 1].clone()
+        ready(self.results[calls.len().min(self.results.len()) - 1].clone())
     }
 
     /// When the operation was called, on the clock of the script.
