@@ -9,6 +9,7 @@ use alloc::{borrow::Cow, vec::Vec};
 use core::{error::Error, fmt, time::Duration};
 
 use crate::{
+    ms,
     rng::Rng,
     schedule::{Progress, Schedule},
 };
@@ -82,15 +83,15 @@ impl Level {
     #[allow(clippy::cast_precision_loss, reason = "inexact only beyond 285 000 years")]
     fn nominal(&self, failures: u32, previous: f64) -> f64 {
         let delay = match self.delay {
-            Some(delay) if failures <= 1 => exact(delay),
+            Some(delay) if failures <= 1 => ms::exact(delay),
             _ => previous * self.factor + self.increment_ms as f64,
         };
-        delay.max(0.0).min(whole(self.max_delay.unwrap_or(Duration::MAX)))
+        delay.max(0.0).min(ms::whole(self.max_delay.unwrap_or(Duration::MAX)))
     }
 
     /// The wait of a `nominal` delay, with a draw from 0 (all of it) to 1 (the shortest).
     fn wait(&self, nominal: f64, draw: f64) -> Duration {
-        rounded(nominal * (1.0 - self.jitter * draw))
+        ms::rounded(nominal * (1.0 - self.jitter * draw))
     }
 
     /// What is wrong with this level, the one at index `level`, on its own.
@@ -273,7 +274,7 @@ impl Schedule for Levels {
         }
         let nominal = level.nominal(progress.level_failures(), progress.previous_ms());
         progress.set_previous_ms(nominal);
-        let draw = if level.jitter > 0.0 { in_unit(rng.next_f64()) } else { 0.0 };
+        let draw = if level.jitter > 0.0 { ms::in_unit(rng.next_f64()) } else { 0.0 };
         Some(level.wait(nominal, draw))
     }
 
@@ -396,30 +397,4 @@ const fn check(levels: &[Level]) -> Result<Option<u32>, LevelsError> {
 /// Whether a duration is above zero, yet too short to be told from it in whole milliseconds.
 const fn below_resolution(duration: Duration) -> bool {
     !duration.is_zero() && duration.as_millis() == 0
-}
-
-/// In milliseconds, fractions included.
-#[allow(clippy::cast_precision_loss, reason = "exact up to 285 000 years, and capped long after")]
-fn exact(duration: Duration) -> f64 {
-    duration.as_millis() as f64 + f64::from(duration.subsec_nanos() % 1_000_000) / 1e6
-}
-
-/// Down to whole milliseconds that an `f64` can hold, at most `u64::MAX`.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as it says")]
-fn whole(duration: Duration) -> f64 {
-    let whole = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let ms = whole as f64;
-    if ms as u64 > whole { f64::from_bits(ms.to_bits() - 1) } else { ms }
-}
-
-/// Half up to whole milliseconds, between zero and `u64::MAX`.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as it says")]
-fn rounded(ms: f64) -> Duration {
-    let whole = ms as u64;
-    Duration::from_millis(whole.saturating_add(u64::from(ms - whole as f64 >= 0.5)))
-}
-
-/// A draw taken into 0..=1. NaN counts as one half, so that a broken source cannot make a hot loop.
-fn in_unit(draw: f64) -> f64 {
-    if draw.is_nan() { 0.5 } else { draw.clamp(0.0, 1.0) }
 }

@@ -13,6 +13,7 @@ mod env;
 pub mod error;
 mod hooks;
 pub mod levels;
+mod ms;
 pub mod policy;
 pub mod retry;
 pub mod rng;

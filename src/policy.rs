@@ -35,7 +35,6 @@ mod config;
 mod delay;
 mod growth;
 mod jitter;
-mod ms;
 mod sequence;
 mod table;
 mod text;
@@ -52,6 +51,8 @@ pub use table::{Row, Rows, Table};
 use config::Rule;
 use growth::Shape;
 use jitter::Spread;
+
+use crate::ms;
 
 /// How long to wait after each failure, and when to stop: a `Copy` value of 48 bytes that a `const` can hold.
 ///

@@ -4,9 +4,10 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
+use super::Policy;
 use super::growth::{Shape, power};
 use super::jitter::Spread;
-use super::{Policy, ms};
+use crate::ms::{self, in_unit};
 use crate::rng::Rng;
 use crate::schedule::{Progress, Schedule};
 
@@ -196,19 +197,6 @@ impl Schedule for Policy {
 
     fn lower_bound(&self, progress: &Progress, _wait: Duration) -> Duration {
         self.bounds_after(progress.failures()).0
-    }
-}
-
-/// A draw as jitter takes it. NaN becomes one half, so that a broken source cannot make a hot loop.
-#[inline]
-const fn in_unit(draw: f64) -> f64 {
-    const LARGEST: f64 = 1.0 - f64::EPSILON / 2.0;
-    if draw >= 0.0 && draw < 1.0 {
-        draw
-    } else if draw.is_nan() {
-        0.5
-    } else {
-        draw.clamp(0.0, LARGEST)
     }
 }
 
