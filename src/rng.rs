@@ -17,6 +17,11 @@ pub use default::DefaultRng;
 /// One draw is one number in `[0, 1)`. A draw outside that range, or NaN, is taken into it by whoever uses it: a faulty
 /// source can flatten the jitter, never break a wait. Jitter is no secret, so a source need not be cryptographic; it
 /// only has to differ between processes that fail together.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no random source",
+    label = "this run has no random source to draw its jitter from",
+    note = "give the run one: `.rng(SeededRng::new(seed))` with a seed that differs between processes, or `.rng(rng_fn(|| ..))`"
+)]
 pub trait Rng {
     /// The next draw, in `[0, 1)`.
     fn next_f64(&mut self) -> f64;
