@@ -7,6 +7,8 @@ extern crate alloc;
 extern crate std;
 
 mod attempt;
+#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+pub mod blocking;
 pub mod clock;
 mod decision;
 mod env;

@@ -25,9 +25,10 @@
 mod future;
 mod operation;
 mod report;
+mod with;
 
 use core::fmt;
-use core::future::Future;
+use core::future::{Future, IntoFuture};
 use core::time::Duration;
 
 use crate::attempt::Attempt;
@@ -47,8 +48,10 @@ use crate::schedule::{MaxAttempts, MaxElapsed, Schedule};
 
 use future::{State, StateOf};
 pub use operation::AttemptTimeout;
-use operation::{Attempts, Timed};
+use operation::Timed;
+pub(crate) use operation::{InFlight, Operation};
 pub use report::{Report, Reported};
+pub use with::{OperationWith, With, retry_with};
 
 /// Calls `op` until it succeeds, waiting between the attempts as `schedule` says.
 ///
@@ -88,17 +91,21 @@ where
 /// A run of [`retry`]: its own builder, and the future that makes the attempts.
 ///
 /// The parameters are the operation, the schedule, the hooks and the surroundings.
-#[must_use = "a retry makes no attempt until it is awaited"]
-pub struct Retry<F: Attempts<X::Clock>, S, H, X: Environment> {
+#[must_use = "a retry makes no attempt until it is awaited, or called if it is blocking"]
+pub struct Retry<F: InFlight<X::Clock>, S, H, X: Environment> {
     op: F,
     run: Run<S, H, X::Clock, X::Rng>,
     signal: X::Signal,
     state: StateOf<F, X>,
 }
 
-impl<F: Attempts<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
-    const fn new(op: F, run: Run<S, H, X::Clock, X::Rng>, signal: X::Signal) -> Self {
+impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
+    pub(crate) const fn new(op: F, run: Run<S, H, X::Clock, X::Rng>, signal: X::Signal) -> Self {
         Self { op, run, signal, state: State::New }
+    }
+
+    pub(crate) fn map_op<O: InFlight<X::Clock>>(self, map: impl FnOnce(F) -> O) -> Retry<O, S, H, X> {
+        Retry::new(map(self.op), self.run, self.signal)
     }
 
     fn hook<T>(self, hook: T) -> Retry<F, S, And<H, T>, X> {
@@ -312,30 +319,6 @@ impl<F: Attempts<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
         self.scheduled_by(|schedule| MaxElapsed::new(schedule, max_elapsed))
     }
 
-    /// Drops an attempt that takes longer than `limit`, and fails it with what `to_error` makes of the
-    /// [`AttemptTimeout`].
-    ///
-    /// The limit is cut to what remains until the deadline. Waits are not charged to it, and no two attempts are ever
-    /// alive. The failure counts and may be retried like any other, but no marker is looked for in it and
-    /// [`when`](Self::when) is not asked. Where the error converts, write `|timeout| timeout.into()`.
-    ///
-    /// ```
-    /// # use core::time::Duration;
-    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
-    /// # const MS: Duration = Duration::from_millis(1);
-    /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| std::future::pending::<Result<(), String>>().await, Policy::fixed(MS));
-    /// let run = run.attempt_timeout(50 * MS, |timeout| timeout.to_string()).clock(&clock);
-    /// assert_eq!(clock.block_on(run), Err("the attempt took longer than 50ms".to_owned()));
-    /// assert_eq!(relent::clock::Clock::now(&clock), 152 * MS); // three attempts and two waits
-    /// ```
-    pub fn attempt_timeout<P>(self, limit: Duration, to_error: P) -> Retry<Timed<F, P>, S, H, X>
-    where
-        P: FnMut(AttemptTimeout) -> F::Error,
-    {
-        Retry::new(Timed { op: self.op, limit, to_error }, self.run, self.signal)
-    }
-
     /// Resolves to a [`Report`]: the result, how many attempts it took, how long, and why it stopped.
     ///
     /// Comes last, after everything else is set.
@@ -355,15 +338,46 @@ impl<F: Attempts<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     }
 }
 
+impl<F, Fut, T, E, S, H, X> Retry<F, S, H, X>
+where
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+    X: Environment,
+{
+    /// Drops an attempt that takes longer than `limit`, and fails it with what `to_error` makes of the
+    /// [`AttemptTimeout`].
+    ///
+    /// The limit is cut to what remains until the deadline. Waits are not charged to it, and no two attempts are ever
+    /// alive. The failure counts and may be retried like any other, but no marker is looked for in it and
+    /// [`when`](Self::when) is not asked. Where the error converts, write `|timeout| timeout.into()`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// let clock = VirtualClock::new();
+    /// let run = retry(async |_| std::future::pending::<Result<(), String>>().await, Policy::fixed(MS));
+    /// let run = run.attempt_timeout(50 * MS, |timeout| timeout.to_string()).clock(&clock);
+    /// assert_eq!(clock.block_on(run), Err("the attempt took longer than 50ms".to_owned()));
+    /// assert_eq!(relent::clock::Clock::now(&clock), 152 * MS); // three attempts and two waits
+    /// ```
+    pub fn attempt_timeout<P>(self, limit: Duration, to_error: P) -> Retry<Timed<F, P>, S, H, X>
+    where
+        P: FnMut(AttemptTimeout) -> E,
+    {
+        self.map_op(|op| Timed { op, limit, to_error })
+    }
+}
+
 impl<F, S, H, C, R, M, G> Retry<F, S, H, Env<C, R, M, G>>
 where
-    F: Attempts<C>,
+    F: InFlight<C>,
     C: Sleeps,
     G: Signal,
 {
     fn timed_by<D>(self, clock: impl FnOnce(C) -> D) -> Retry<F, S, H, Env<D, R, M, G>>
     where
-        F: Attempts<D>,
+        F: InFlight<D>,
         D: Sleeps,
     {
         let run = self.run;
@@ -383,7 +397,7 @@ where
     /// ```
     pub fn clock<D: Clock>(self, clock: D) -> Retry<F, S, H, Env<On<D>, R, M, G>>
     where
-        F: Attempts<On<D>>,
+        F: InFlight<On<D>>,
     {
         self.timed_by(|_| On(clock))
     }
@@ -408,7 +422,7 @@ where
         P: FnMut(Duration) -> W,
         W: Future<Output = ()>,
         C: Reads,
-        F: Attempts<SleepBy<P, C>>,
+        F: InFlight<SleepBy<P, C>>,
     {
         self.timed_by(|base| SleepBy::new(sleep, base))
     }
@@ -433,7 +447,7 @@ where
 
 impl<F, S, H, C, R, G> Retry<F, S, H, Env<C, R, Auto<Undecided>, G>>
 where
-    F: Attempts<C>,
+    F: InFlight<C>,
     C: Sleeps,
     G: Signal,
 {
@@ -458,7 +472,7 @@ where
 
 impl<F, S, H, C, R, M> Retry<F, S, H, Env<C, R, M, NoSignal>>
 where
-    F: Attempts<C>,
+    F: InFlight<C>,
     C: Sleeps,
 {
     /// Stops the run when `signal` completes, with whatever value: a wait ends at once, and no attempt starts.
@@ -478,12 +492,12 @@ where
     /// let report = clock.block_on(run.cancel_on(clock.sleep(1000 * MS)).report());
     /// assert_eq!((report.attempts, report.elapsed, report.stop), (1, 1000 * MS, Some(StopReason::Cancelled)));
     /// ```
-    pub fn cancel_on<Q: Future>(self, signal: Q) -> Retry<F, S, H, Env<C, R, M, Option<Q>>> {
-        Retry::new(self.op, self.run, Some(signal))
+    pub fn cancel_on<Q: IntoFuture>(self, signal: Q) -> Retry<F, S, H, Env<C, R, M, Option<Q::IntoFuture>>> {
+        Retry::new(self.op, self.run, Some(signal.into_future()))
     }
 }
 
-impl<F: Attempts<X::Clock>, S, H, X: Environment> fmt::Debug for Retry<F, S, H, X> {
+impl<F: InFlight<X::Clock>, S, H, X: Environment> fmt::Debug for Retry<F, S, H, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
             State::New => "new",

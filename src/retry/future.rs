@@ -5,7 +5,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
-use super::operation::{Attempts, Operation, Outcome};
+use super::operation::{Attempts, InFlight, Operation, Outcome};
 use super::{Retry, StopReason};
 use crate::env::{Env, Environment, Signal, Sleeps, Time};
 use crate::error::Marking;
@@ -32,7 +32,7 @@ pub(super) enum State<A, W, E> {
 }
 
 /// A pinned run, taken apart: the attempt, the wait and the signal stay where they are, the rest may move.
-struct Parts<'a, F: Attempts<X::Clock>, S, H, X: Environment> {
+struct Parts<'a, F: InFlight<X::Clock>, S, H, X: Environment> {
     op: &'a mut F,
     run: &'a mut Run<S, H, X::Clock, X::Rng>,
     signal: Pin<&'a mut X::Signal>,
@@ -40,7 +40,7 @@ struct Parts<'a, F: Attempts<X::Clock>, S, H, X: Environment> {
 }
 
 pub(super) type StateOf<F, X> = State<
-    <F as Attempts<<X as Environment>::Clock>>::Running,
+    <F as InFlight<<X as Environment>::Clock>>::Running,
     <<X as Environment>::Clock as Sleeps>::Sleep,
     <<X as Environment>::Signal as Signal>::Held<<F as Operation>::Error>,
 >;
@@ -74,7 +74,7 @@ impl<A, W, E> State<A, W, E> {
     }
 }
 
-impl<F: Attempts<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
+impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     #[inline]
     #[allow(unsafe_code, reason = "pin projection")]
     fn project(self: Pin<&mut Self>) -> Parts<'_, F, S, H, X> {

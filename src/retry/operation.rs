@@ -31,11 +31,18 @@ where
     type Error = E;
 }
 
-/// How the attempts of an operation are made, with clock `C` at hand.
-pub trait Attempts<C: Sleeps>: Operation {
+/// What a run keeps of an attempt in flight, with clock `C` at hand.
+pub trait InFlight<C: Sleeps>: Operation {
     /// An attempt in flight.
     type Running;
+}
 
+/// How the attempts of an operation are made by a run that is polled.
+#[diagnostic::on_unimplemented(
+    message = "a run of `{Self}` cannot be awaited",
+    note = "a run of `blocking::retry` is made by `.call()`, which blocks the thread"
+)]
+pub trait Attempts<C: Sleeps>: InFlight<C> {
     /// Begins an attempt.
     fn begin(&mut self, attempt: Attempt, clock: &mut C) -> Self::Running
     where
@@ -58,14 +65,21 @@ pub enum Outcome<T, E> {
     TimedOut(E),
 }
 
-impl<F, Fut, T, E, C> Attempts<C> for F
+impl<F, Fut, T, E, C> InFlight<C> for F
 where
     F: FnMut(Attempt) -> Fut,
     Fut: Future<Output = Result<T, E>>,
     C: Sleeps,
 {
     type Running = Fut;
+}
 
+impl<F, Fut, T, E, C> Attempts<C> for F
+where
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<T, E>>,
+    C: Sleeps,
+{
     #[inline]
     fn begin(&mut self, attempt: Attempt, _: &mut C) -> Fut {
         self(attempt)
@@ -143,14 +157,16 @@ impl<F: Operation, P> Operation for Timed<F, P> {
     type Error = F::Error;
 }
 
+impl<F: InFlight<C>, P, C: Sleeps> InFlight<C> for Timed<F, P> {
+    type Running = TimedAttempt<F::Running, C::Sleep>;
+}
+
 impl<F, P, C> Attempts<C> for Timed<F, P>
 where
     F: Attempts<C>,
     P: FnMut(AttemptTimeout) -> F::Error,
     C: Sleeps,
 {
-    type Running = TimedAttempt<F::Running, C::Sleep>;
-
     fn begin(&mut self, attempt: Attempt, clock: &mut C) -> Self::Running
     where
         C: Time,

@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
-use super::operation::Attempts;
+use super::operation::{Attempts, InFlight};
 use super::{Retry, StopReason};
 use crate::env::{Env, Environment, Signal, Time};
 use crate::error::Marking;
@@ -15,15 +15,20 @@ use crate::rng::Rng;
 use crate::schedule::Schedule;
 
 /// A run that resolves to a [`Report`] of itself.
-#[must_use = "a retry makes no attempt until it is awaited"]
-pub struct Reported<F: Attempts<X::Clock>, S, H, X: Environment> {
+#[must_use = "a retry makes no attempt until it is awaited, or called if it is blocking"]
+pub struct Reported<F: InFlight<X::Clock>, S, H, X: Environment> {
     retry: Retry<F, S, H, X>,
     started: Option<Duration>,
 }
 
-impl<F: Attempts<X::Clock>, S, H, X: Environment> Reported<F, S, H, X> {
+impl<F: InFlight<X::Clock>, S, H, X: Environment> Reported<F, S, H, X> {
     pub(super) const fn new(retry: Retry<F, S, H, X>) -> Self {
         Self { retry, started: None }
+    }
+
+    #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+    pub(crate) fn into_retry(self) -> Retry<F, S, H, X> {
+        self.retry
     }
 }
 
@@ -84,7 +89,7 @@ where
     }
 }
 
-impl<F: Attempts<X::Clock>, S, H, X: Environment> fmt::Debug for Reported<F, S, H, X> {
+impl<F: InFlight<X::Clock>, S, H, X: Environment> fmt::Debug for Reported<F, S, H, X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Reported").field(&self.retry).finish()
     }
