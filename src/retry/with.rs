@@ -50,7 +50,8 @@ where
 /// may borrow by `&`. The run is `Send` when the state, the operation and its future are.
 ///
 /// An attempt has the state until it ends, so it cannot be taken from it: there is no `.attempt_timeout` here. Put a
-/// time limit into the operation. For several places that wait, or `?` between them, write the loop yourself.
+/// time limit into the operation. The run is at most 72 bytes larger than one without state, plus twice what `op`
+/// captures. For several places that wait, or `?` between them, write the loop yourself.
 ///
 /// ```
 /// use core::time::Duration;
