@@ -264,8 +264,7 @@ fn reference(case: &Case) -> Trace {
             case.draws[(draws - 1) % case.draws.len()]
         };
         let (mut wait, shortest) = match steps.next(&case.schedule, draw) {
-            None => break Some(StopReason::ScheduleEnded),
-            Some((Duration::MAX, _)) => break Some(StopReason::ScheduleEnded),
+            None | Some((Duration::MAX, _)) => break Some(StopReason::ScheduleEnded),
             Some(next) => next,
         };
         let marked = if let Marker::RetryAfter(hint) = fault.marker { Some(hint) } else { None };
@@ -279,7 +278,7 @@ fn reference(case: &Case) -> Trace {
             if hint == Duration::MAX || (refuses && hint > ceiling) {
                 break Some(StopReason::RetryAfterTooLong(hint));
             }
-            wait = wait.max(hint.min(ceiling) + (wait - shortest));
+            wait = wait.max(hint.min(ceiling) + wait.checked_sub(shortest).unwrap());
         }
         if deadline.is_some_and(|deadline| now + wait > deadline) {
             break Some(StopReason::Deadline);
