@@ -23,7 +23,7 @@
 //! capture.
 
 mod future;
-mod operation;
+pub(crate) mod operation;
 mod report;
 mod surroundings;
 mod with;
@@ -44,8 +44,7 @@ use crate::schedule::{MaxAttempts, MaxElapsed, Schedule};
 
 use future::{State, StateOf};
 pub use operation::AttemptTimeout;
-use operation::Timed;
-pub(crate) use operation::{InFlight, Operation};
+use operation::{InFlight, Timed};
 pub use report::{Report, Reported};
 pub use with::{OperationWith, With, retry_with};
 

@@ -37,11 +37,7 @@ pub trait InFlight<C: Sleeps>: Operation {
     type Running;
 }
 
-/// How the attempts of an operation are made by a run that is polled.
-#[diagnostic::on_unimplemented(
-    message = "a run of `{Self}` cannot be awaited",
-    note = "a run of `blocking::retry` is made by `.call()`, which blocks the thread"
-)]
+/// How the attempts of an operation are made by a run that is polled; what blocks has none.
 pub trait Attempts<C: Sleeps>: InFlight<C> {
     /// Begins an attempt.
     fn begin(&mut self, attempt: Attempt, clock: &mut C) -> Self::Running

@@ -120,10 +120,10 @@ where
     /// Stops the run when `signal` completes, with whatever value: a wait ends at once, and no attempt starts.
     ///
     /// The first attempt is always made, and a running attempt finishes; should it fail, the run ends with its error and
-    /// [`StopReason::Cancelled`]. The signal is polled at the run's first poll, when a failed attempt could be retried,
-    /// and during each wait, and never after it completed. If the signal and a wait are ready together, the signal wins.
-    /// To end a running attempt too, drop the run. Any thread can give the signal of a `blocking::StopFlag`:
-    /// `.cancel_on(&flag)`.
+    /// [`StopReason::Cancelled`](super::StopReason::Cancelled). The signal is polled at the run's first poll, when a
+    /// failed attempt could be retried, and during each wait, and never after it completed. If the signal and a wait are
+    /// ready together, the signal wins. To end a running attempt too, drop the run. Any thread can give the signal of a
+    /// `blocking::StopFlag`: `.cancel_on(&flag)`.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -18,11 +18,6 @@ use crate::schedule::Schedule;
 ///
 /// Implemented for whatever takes `&mut C` and an [`Attempt`] and returns a future of a `Result`. A trait of its own,
 /// because the future of an `AsyncFnMut` has no name by which a caller could see that it is `Send`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an operation on `&mut {C}` that can be retried",
-    label = "expected an async closure that takes `&mut {C}` and an `Attempt` and returns a `Result`",
-    note = "for instance `retry_with(&mut connection, async |connection: &mut Connection, _| connection.ping().await, policy)`"
-)]
 pub trait OperationWith<'a, C: ?Sized + 'a>: FnMut(&'a mut C, Attempt) -> Self::Future {
     /// The value of a successful attempt.
     type Value;
@@ -46,8 +41,9 @@ where
 /// Calls `op` with `context` until it succeeds, waiting between the attempts as `schedule` says.
 ///
 /// As [`retry`](super::retry), for an operation that needs `&mut` state in each attempt, such as a connection, which no
-/// closure can lend out of itself. The type of the state must be written in the closure. What `op` captures besides, it
-/// may borrow by `&`. The run is `Send` when the state, the operation and its future are.
+/// closure can lend out of itself. `op` is an `async` closure in which the type of the state is written, or an `async fn`
+/// with the same arguments. What it captures besides, it may borrow by `&`. The run is `Send` when the state, the
+/// operation and its future are.
 ///
 /// An attempt has the state until it ends, so it cannot be taken from it: there is no `.attempt_timeout` here. Put a
 /// time limit into the operation. The run is at most 72 bytes larger than one without state, plus twice what `op`
