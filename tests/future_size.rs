@@ -1,6 +1,7 @@
 //! How large a run is: what the operation's future and the clock's sleep share, and a fixed part.
 
 use std::future::Future;
+use std::hint::black_box;
 use std::mem::{size_of, size_of_val};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -85,13 +86,26 @@ fn defaults_take_no_room() {
 /// An attempt on `&mut` state carries the state, what its operation captures, and what it is told about itself.
 #[test]
 fn mutable_state_costs_what_it_says() {
-    fn difference<const N: usize>() -> usize {
+    fn difference<const N: usize, const CAPTURED: usize>() -> usize {
         let mut state = 0_u8;
-        let without = size_of_run(&retry(|_| Sized([0; N]), &POLICY));
-        let with = size_of_run(&retry_with(&mut state, |_: &mut u8, _| Sized([0; N]), &POLICY));
-        with - without
+        let captured = [0_u8; CAPTURED];
+        let without = size_of_run(&retry(
+            move |_| {
+                black_box(&captured);
+                Sized([0; N])
+            },
+            &POLICY,
+        ));
+        let op = move |_: &mut u8, _| {
+            black_box(&captured);
+            Sized([0; N])
+        };
+        size_of_run(&retry_with(&mut state, op, &POLICY)) - without
     }
-    for difference in [difference::<0>(), difference::<64>(), difference::<256>()] {
+    for difference in [difference::<0, 0>(), difference::<64, 0>(), difference::<256, 0>()] {
         assert!(difference <= WITH_STATE, "{difference}");
+    }
+    for difference in [difference::<0, 128>(), difference::<64, 128>(), difference::<256, 128>()] {
+        assert!(difference <= WITH_STATE + 128, "{difference}");
     }
 }

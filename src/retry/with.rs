@@ -46,7 +46,7 @@ where
 /// operation and its future are.
 ///
 /// An attempt has the state until it ends, so it cannot be taken from it: there is no `.attempt_timeout` here. Put a
-/// time limit into the operation. The run is at most 72 bytes larger than one without state, plus twice what `op`
+/// time limit into the operation. The run is larger than one without state by at most 72 bytes and, once more, what `op`
 /// captures. For several places that wait, or `?` between them, write the loop yourself.
 ///
 /// ```
