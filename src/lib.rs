@@ -13,6 +13,7 @@ pub mod clock;
 mod decision;
 mod env;
 pub mod error;
+pub mod fleet;
 mod hooks;
 pub mod levels;
 mod ms;
