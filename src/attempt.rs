@@ -75,8 +75,9 @@ pub const fn is_final_attempt(attempt: u32, max_attempts: u32) -> bool {
 
 /// Whether the attempt in hand is the last, given how many attempts were *finished before* it.
 ///
-/// This is what a queue's `attempts_made` counter says inside a processor: 0 during the first attempt. `max_attempts`
-/// counts all calls, the first included; 0 means unbounded. No count overflows.
+/// This is what a queue's `attempts_made` counter says inside a processor: 0 during the first attempt. Not every counter
+/// of that name does; [`queue`](crate::queue) has a table. `max_attempts` counts all calls, the first included; 0 means
+/// unbounded. No count overflows.
 ///
 /// ```
 /// use relent::is_final_attempt_from_attempts_made;

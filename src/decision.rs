@@ -160,8 +160,7 @@ pub(crate) fn decide<S: Schedule + ?Sized>(
     Ok(wait)
 }
 
-/// The computed wait with its lower bound raised to the hint: never earlier than the server asked, and as spread out as
-/// the schedule's own waits, lest every client come back in the same instant.
+/// The computed wait, raised to the hint as far as the limit allows.
 fn raise<S: Schedule + ?Sized>(
     schedule: &S,
     progress: &Progress,
@@ -176,6 +175,11 @@ fn raise<S: Schedule + ?Sized>(
         HintLimit::Refuse(_) => hint,
         HintLimit::Clamp(ceiling) => hint.min(ceiling),
     };
-    let spread = computed.saturating_sub(schedule.lower_bound(progress, computed));
-    Ok(computed.max(hint.saturating_add(spread)))
+    Ok(raised(computed, schedule.lower_bound(progress, computed), hint))
+}
+
+/// The computed wait with its lower bound raised to the hint: never earlier than the server asked, and as spread out as
+/// the schedule's own waits, lest every client come back in the same instant.
+pub(crate) fn raised(computed: Duration, lower_bound: Duration, hint: Duration) -> Duration {
+    computed.max(hint.saturating_add(computed.saturating_sub(lower_bound)))
 }

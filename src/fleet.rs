@@ -4,9 +4,9 @@
 //! times. [`FLEET_POLICIES`] holds each of those [`Site`]s as what it becomes here, so that a site is moved over by its
 //! name and not by copying numbers, and so that its behaviour before and after can be compared draw by draw.
 //!
-//! Most rows keep exactly what runs today, its mistakes included: a first wait that is twice the declared one, and jitter
-//! that is added after the cap and exceeds it. [`Site::note`] says what to change afterwards. A change of behaviour is
-//! never hidden in a move: it is [`Migration::Deliberate`], with its reason.
+//! Most rows keep exactly what runs today, its mistakes included: a first wait that is twice the declared one, and
+//! jitter that is added after the cap and exceeds it. [`Site::note`] says what to change afterwards. A change of
+//! behaviour is never hidden in a move: it is [`Migration::Deliberate`], with its reason.
 //!
 //! ```
 //! use core::time::Duration;
@@ -88,8 +88,8 @@ pub static FLEET_POLICIES: [Site; 14] = [
         ),
         retried: "any handler failure",
         migration: Migration::Preserving,
-        note: "The declared base is 250 ms, but the counter is incremented before the delay is computed: the first wait \
-               is one doubling longer, and the base here is that first wait.",
+        note: "The declared base is 250 ms, but the counter is incremented before the delay is computed: the first \
+               wait is one doubling longer, and the base here is that first wait.",
     },
     Site {
         id: "approval-streams-reader",
@@ -140,8 +140,8 @@ pub static FLEET_POLICIES: [Site; 14] = [
         ),
         retried: "every bootstrap failure",
         migration: Migration::Preserving,
-        note: "Jitter comes after the cap: up to 36 s against a declared 30 s. To hold the cap is a change of its own. It \
-               never gives up on purpose: that would drop a backfill.",
+        note: "Jitter comes after the cap: up to 36 s against a declared 30 s. To hold the cap is a change of its own. \
+               It never gives up on purpose: that would drop a backfill.",
     },
     Site {
         id: "replica-apply",
@@ -152,9 +152,9 @@ pub static FLEET_POLICIES: [Site; 14] = [
             "Dead configuration: a policy made from it would switch on a delay that has never run. What spaces the \
              attempts is the broker's redelivery.",
         ),
-        note: "It declares 100 ms, doubling, capped at 30 s, with a jitter of 25, which is a percentage: as a fraction it \
-               would be 2500 % to either side, and is refused. An unknown kind of aggregate is fatal to the process, and \
-               no failure to retry.",
+        note: "It declares 100 ms, doubling, capped at 30 s, with a jitter of 25, which is a percentage: as a fraction \
+               it would be 2500 % to either side, and is refused. An unknown kind of aggregate is fatal to the \
+               process, and no failure to retry.",
     },
     Site {
         id: "replica-streams-worker",
@@ -175,8 +175,8 @@ pub static FLEET_POLICIES: [Site; 14] = [
         ),
         retried: "gRPC UNAVAILABLE only",
         migration: Migration::Preserving,
-        note: "Jitter comes after the cap: up to 33.75 s against a declared 30 s. To hold the cap is a change of its own. \
-               A failed precondition ends it at once on purpose: no wait heals a version mismatch.",
+        note: "Jitter comes after the cap: up to 33.75 s against a declared 30 s. To hold the cap is a change of its \
+               own. A failed precondition ends it at once on purpose: no wait heals a version mismatch.",
     },
     Site {
         id: "saga-participant",
@@ -192,8 +192,8 @@ pub static FLEET_POLICIES: [Site; 14] = [
         schedule: SiteSchedule::Broker { attempts: 3 },
         retried: "poison-tagged errors only",
         migration: Migration::Preserving,
-        note: "The broker's redelivery spaces the attempts. Only poison spends them, on purpose: otherwise a few outages \
-               would send a good event to the dead letters.",
+        note: "The broker's redelivery spaces the attempts. Only poison spends them, on purpose: otherwise a few \
+               outages would send a good event to the dead letters.",
     },
     Site {
         id: "telemetry-outbox",
@@ -209,8 +209,8 @@ pub static FLEET_POLICIES: [Site; 14] = [
         schedule: SiteSchedule::FromTtl(lease),
         retried: "lease not held, or Redis down",
         migration: Migration::Deliberate(
-            "Without jitter every replica comes back in lockstep after an outage. Equal jitter ends that, and no replica \
-             waits longer than today.",
+            "Without jitter every replica comes back in lockstep after an outage. Equal jitter ends that, and no \
+             replica waits longer than today.",
         ),
         note: "Today's wait is half the time to live, at least 1 s.",
     },

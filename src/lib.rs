@@ -18,6 +18,7 @@ mod hooks;
 pub mod levels;
 mod ms;
 pub mod policy;
+pub mod queue;
 pub mod retry;
 pub mod rng;
 mod run;

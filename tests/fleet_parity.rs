@@ -101,7 +101,7 @@ fn one_site_changes_and_one_stays_where_it_is() {
     for site in &FLEET_POLICIES {
         match site.id {
             "telemetry-lease" => {
-                assert!(matches!(site.migration, Migration::Deliberate(why) if why.contains("lockstep")))
+                assert!(matches!(site.migration, Migration::Deliberate(why) if why.contains("lockstep")));
             }
             "replica-apply" => assert!(matches!(site.migration, Migration::DoNotMigrate(why) if why.contains("Dead"))),
             _ => assert_eq!(site.migration, Migration::Preserving, "{}", site.id),
@@ -172,7 +172,7 @@ fn replica_cold_start_overshoots_to_36_seconds() {
     assert_draws("replica-cold-start", formula);
 
     let policy = policy("replica-cold-start");
-    assert_eq!(policy.delay_after(6, ALMOST_ONE), Ok(Duration::from_millis(36_000)));
+    assert_eq!(policy.delay_after(6, ALMOST_ONE), Ok(36_000 * MS));
     assert_eq!(policy.bounds_after(6), (24 * SEC, 36 * SEC));
     assert_eq!(policy.cap(), Some(30 * SEC));
     assert_cap_held(policy.allow_jitter_above_cap(false));
@@ -213,8 +213,8 @@ fn role_catalog_publish_overshoots_to_33_750_milliseconds() {
     assert_draws("role-catalog-publish", formula);
 
     let policy = policy("role-catalog-publish");
-    assert_eq!(policy.delay_after(10, ALMOST_ONE), Ok(Duration::from_millis(33_750)));
-    assert_eq!(policy.bounds_after(10), (Duration::from_millis(26_250), Duration::from_millis(33_750)));
+    assert_eq!(policy.delay_after(10, ALMOST_ONE), Ok(33_750 * MS));
+    assert_eq!(policy.bounds_after(10), (26_250 * MS, 33_750 * MS));
     assert_cap_held(policy.allow_jitter_above_cap(false));
 }
 
@@ -255,8 +255,8 @@ fn telemetry_lease_takes_any_time_to_live() {
     assert_eq!(lease(Duration::ZERO).bounds_after(1), (500 * MS, SEC));
     assert_eq!(lease(Duration::from_nanos(1)).bounds_after(1), (500 * MS, SEC));
     assert_eq!(lease(Duration::MAX).bounds_after(u32::MAX).1, Policy::MAX_DELAY);
-    // A time to live that is no number is NaN to the code of today, and its timer takes that for no wait at all. Here it
-    // is neither a `Duration` nor a policy.
+    // A time to live that is no number is NaN to the code of today, and its timer takes that for no wait at all. Here
+    // it is neither a `Duration` nor a policy.
     assert_eq!("fixed NaNms equal unbounded".parse::<Policy>().unwrap_err().field(), "duration");
 }
 
