@@ -23,6 +23,8 @@ pub mod retry;
 pub mod rng;
 mod run;
 pub mod schedule;
+#[cfg(target_has_atomic = "64")]
+mod sync;
 pub mod transient;
 
 pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made};
