@@ -22,6 +22,17 @@ pub use system::{SystemClock, SystemSleep};
 #[cfg(feature = "std")]
 pub use r#virtual::{VirtualClock, VirtualSleep};
 
+/// The clock of a shared guard to which none was given.
+#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+pub(crate) type DefaultClock = SystemClock;
+#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
+pub(crate) type DefaultClock = NoClock;
+
+/// Holds the place of the clock in a shared guard until `.with_clock(my_clock)` fills it: this target has no default.
+#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
+#[derive(Clone, Copy, Debug)]
+pub struct NoClock;
+
 /// What a run needs from time: to read it, and to wait.
 ///
 /// # Contract

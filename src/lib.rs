@@ -9,6 +9,8 @@ extern crate std;
 mod attempt;
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
 pub mod blocking;
+#[cfg(target_has_atomic = "64")]
+pub mod budget;
 pub mod clock;
 mod decision;
 mod env;
