@@ -207,9 +207,11 @@ mod default {
     use crate::clock::SystemClock;
     use crate::rng::DefaultRng;
 
+    pub type BareClock = SystemClock;
     pub type Clock = On<SystemClock>;
     pub type Rng = DefaultRng;
 
+    pub(crate) const BARE_CLOCK: BareClock = SystemClock;
     pub(crate) const CLOCK: Clock = On(SystemClock);
     pub(crate) const RNG: Rng = DefaultRng;
 }
@@ -231,6 +233,8 @@ mod default {
     #[derive(Clone, Copy, Debug)]
     pub struct Rng;
 
+    pub type BareClock = Clock;
+
     impl Sleeps for Clock {
         type Sleep = Pending<()>;
     }
@@ -241,9 +245,10 @@ mod default {
         }
     }
 
+    pub(crate) const BARE_CLOCK: BareClock = Clock;
     pub(crate) const CLOCK: Clock = Clock;
     pub(crate) const RNG: Rng = Rng;
 }
 
-pub(crate) use default::{CLOCK as DEFAULT_CLOCK, RNG as DEFAULT_RNG};
-pub use default::{Clock as DefaultClock, Rng as DefaultRng};
+pub(crate) use default::{BARE_CLOCK, CLOCK as DEFAULT_CLOCK, RNG as DEFAULT_RNG};
+pub use default::{BareClock, Clock as DefaultClock, Rng as DefaultRng};

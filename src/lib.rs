@@ -11,6 +11,7 @@ mod attempt;
 pub mod blocking;
 #[cfg(target_has_atomic = "64")]
 pub mod budget;
+pub mod backoff;
 pub mod clock;
 mod decision;
 mod env;
