@@ -133,8 +133,8 @@ use watch::Watch;
 
 /// Counts failures, and says how long to wait after each, or that it gives up.
 ///
-/// The first methods set it up, and come before it is used. A `Backoff` on a schedule `S` with nothing else set is a
-/// `Backoff<S>`; the further parameters are the clock, the random source, the observers, and how errors are read.
+/// What sets it up comes before the first outcome. A `Backoff` on a schedule `S` with nothing else set is a `Backoff<S>`;
+/// the further parameters are the clock, the random source, the observers, and how errors are read.
 ///
 /// # Limits
 ///

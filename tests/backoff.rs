@@ -262,6 +262,8 @@ async fn the_futures_are_send() {
         reconnects: Backoff::new(&LEVELS),
         pending: None,
     });
+    supervisor.restarts.failed();
+    assert_send(supervisor.restarts.attempt().unwrap()).await;
     supervisor.pending = supervisor.reconnects.attempt().ok();
     assert_send(supervisor.pending.unwrap()).await;
 
@@ -334,8 +336,8 @@ proptest! {
             std::future::ready(if successes[n] { Ok(n) } else { Err(RetryAfterError::new("E", hint)) })
         };
         let backoff = |clock: VirtualClock| {
-            let backoff = Backoff::new(&waits).max_attempts(max_attempts).max_elapsed(max_elapsed).clock(clock);
-            backoff.max_retry_after(ceiling)
+            let backoff = Backoff::new(&waits).max_retry_after(ceiling).clock(clock);
+            backoff.max_attempts(max_attempts).max_elapsed(max_elapsed)
         };
 
         let (calls, clock) = (RefCell::default(), VirtualClock::new());

@@ -151,6 +151,7 @@ fn a_success_counts_once_it_has_lasted() {
     backoff.failed();
     backoff.succeeded();
     assert_eq!((backoff.failure_count(), backoff.delay()), (0, Duration::ZERO));
+    assert_eq!(backoff.attempt().unwrap().delay(), Duration::ZERO);
 
     for (uptime, delay) in [(MINUTE - MS, 2 * SEC), (MINUTE, SEC)] {
         let mut backoff = Backoff::new(DOUBLING).healthy_after(MINUTE).clock(&clock);
@@ -313,13 +314,14 @@ fn a_changed_delay_is_told_once() {
     assert_eq!(first, second);
 }
 
-/// Giving up is told once for each series, with its reason.
+/// Giving up is told once for each series, with its reason, to each observer.
 #[test]
 fn giving_up_is_told_once() {
-    let told = RefCell::new(Vec::new());
+    let (first, second) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
     let mut backoff = Backoff::new(Policy::fixed(SEC).max_attempts(2))
         .clock(VirtualClock::new())
-        .on_give_up(|exhausted| told.borrow_mut().push((exhausted.reason(), exhausted.failures())));
+        .on_give_up(|exhausted| first.borrow_mut().push((exhausted.reason(), exhausted.failures())))
+        .on_give_up(|exhausted| second.borrow_mut().push((exhausted.reason(), exhausted.failures())));
     for _ in 0..5 {
         backoff.failed();
     }
@@ -327,7 +329,8 @@ fn giving_up_is_told_once() {
     for _ in 0..5 {
         backoff.failed();
     }
-    assert_eq!(*told.borrow(), [(StopReason::Exhausted, 2); 2]);
+    assert_eq!(*first.borrow(), [(StopReason::Exhausted, 2); 2]);
+    assert_eq!(first, second);
 }
 
 /// Hours of good service are no failing time: the deadline runs from the first failure of each series.

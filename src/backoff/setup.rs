@@ -27,8 +27,7 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
         Backoff::with(self.run, And(self.watchers, watcher), self.healthy_after)
     }
 
-    /// Lets a success count only once it has lasted for `uptime`, measured from the success and not shortened by
-    /// another one.
+    /// Lets a success count only once it has lasted for `uptime`, measured from the first success after a failure.
     ///
     /// A failure before that goes on with the series, so what flaps is slowed down and given up in the end. Without
     /// this, or with zero, a success counts at once. See [`run`](Self::run) for what it means there.
