@@ -5,6 +5,8 @@
 use core::fmt;
 use core::time::Duration;
 
+#[cfg(target_has_atomic = "64")]
+use crate::budget::Budget;
 use crate::decision::{HintLimit, StopReason};
 
 /// A retry that is about to be waited for.
@@ -262,5 +264,23 @@ impl<E> Hooks<E> for Idempotent {
     #[inline]
     fn idempotent(&self) -> Option<bool> {
         Some(self.0)
+    }
+}
+
+/// A budget that counts the run and is asked for each retry.
+#[cfg(target_has_atomic = "64")]
+#[derive(Clone, Copy, Debug)]
+pub struct Budgeted<B>(pub(crate) B);
+
+#[cfg(target_has_atomic = "64")]
+impl<E, B: Budget> Hooks<E> for Budgeted<B> {
+    #[inline]
+    fn started(&mut self) {
+        self.0.record_run();
+    }
+
+    #[inline]
+    fn spend(&mut self) -> bool {
+        self.0.try_retry()
     }
 }

@@ -7,11 +7,11 @@ extern crate alloc;
 extern crate std;
 
 mod attempt;
+pub mod backoff;
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
 pub mod blocking;
 #[cfg(target_has_atomic = "64")]
 pub mod budget;
-pub mod backoff;
 pub mod clock;
 mod decision;
 mod env;

@@ -33,10 +33,14 @@ use core::future::Future;
 use core::time::Duration;
 
 use crate::attempt::Attempt;
+#[cfg(target_has_atomic = "64")]
+use crate::budget::Budget;
 use crate::decision::HintLimit;
 pub use crate::decision::StopReason;
 use crate::env::{DEFAULT_CLOCK, DEFAULT_RNG, DefaultClock, DefaultRng, Env, Environment, NoSignal};
 use crate::error::Auto;
+#[cfg(target_has_atomic = "64")]
+use crate::hooks::Budgeted;
 use crate::hooks::{And, Idempotent, NoHooks, OnEvent, OnRetry, RetryAfter, When};
 pub use crate::hooks::{Event, Retrying};
 use crate::run::Run;
@@ -229,6 +233,29 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// ```
     pub fn idempotent(self, idempotent: bool) -> Retry<F, S, And<H, Idempotent>, X> {
         self.hook(Idempotent(idempotent))
+    }
+
+    /// Asks `budget`, a shared [`RetryBudget`](crate::budget::RetryBudget), before each retry.
+    ///
+    /// The run counts once, when it starts, whatever becomes of it. The budget is asked last of all: a retry that would
+    /// not happen for another reason costs nothing, and a granted one stays spent. Without a grant the run stops with
+    /// [`StopReason::Budget`]. Of several budgets each must grant; an earlier one stays spent if a later one refuses.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
+    /// # const MS: Duration = Duration::from_millis(1);
+    /// use relent::budget::RetryBudget;
+    ///
+    /// let clock = VirtualClock::new();
+    /// let budget = RetryBudget::new(1.0).min_per_second(0).with_clock(clock.clone()); // one retry for each run
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).budget(&budget).clock(&clock);
+    /// let report = clock.block_on(run.report());
+    /// assert_eq!((report.attempts, report.stop), (2, Some(StopReason::Budget)));
+    /// ```
+    #[cfg(target_has_atomic = "64")]
+    pub fn budget<B: Budget>(self, budget: B) -> Retry<F, S, And<H, Budgeted<B>>, X> {
+        self.hook(Budgeted(budget))
     }
 
     /// Calls `observer` before each wait, once it is certain that the retry will happen.

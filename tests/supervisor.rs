@@ -1,5 +1,7 @@
 //! Supervision on virtual time: what counts as a failure, as health, and as the end.
 
+#![allow(clippy::unchecked_time_subtraction, reason = "a panic fails the test, as it should")]
+
 mod common;
 
 use std::cell::{Cell, RefCell};
