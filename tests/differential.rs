@@ -9,13 +9,14 @@ mod reference;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use case::{Case, Failed, Fault, Growth, HintLimit, LevelParts, Plan, case};
+use case::{Case, Failed, Fault, Growth, HintLimit, LevelParts, Marker, Plan, case};
 use proptest::prelude::*;
-use reference::{Call, Trace, reference};
+use reference::{Call, Limited, Trace, reference};
+use relent::backoff::Backoff;
 use relent::blocking::{self, StopFlag};
 use relent::clock::{Clock, InstantClock, VirtualClock};
 use relent::levels::{Level, Levels};
-use relent::retry::Report;
+use relent::retry::{Report, StopReason};
 use relent::rng::rng_fn;
 use relent::schedule::{Schedule, schedule_fn};
 use relent::{Attempt, Policy, retry};
@@ -67,7 +68,11 @@ impl<'a> Stage<'a> {
     fn enter(&self, now: Duration, attempt: Attempt) -> (Duration, Result<(), Fault>) {
         let call = (now, attempt.number(), attempt.max_attempts(), attempt.previous_delay(), attempt.remaining());
         self.calls.borrow_mut().push(call);
-        self.case.attempts.get(attempt.number() as usize - 1).copied().unwrap_or((Duration::ZERO, Ok(())))
+        self.outcome(attempt.number())
+    }
+
+    fn outcome(&self, number: u32) -> (Duration, Result<(), Fault>) {
+        self.case.attempts.get(number as usize - 1).copied().unwrap_or((Duration::ZERO, Ok(())))
     }
 
     /// It is about to end.
@@ -97,7 +102,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Gives a run the limits of the case, and finishes it: the same words on values of many types.
+/// Gives a run or a backoff the limits of the case, and finishes it: the same words on values of many types.
 macro_rules! limited {
     ($run:ident, $case:expr => $finish:expr) => {
         match ($case.max_attempts, $case.max_elapsed) {
@@ -164,13 +169,52 @@ fn by_the_blocking_driver(case: &Case) -> Trace {
     stage.trace(&report)
 }
 
+/// The loop form is told of hints by the error itself, judges with a `match`, and has no other stop than its end.
+fn by_the_loop_form(case: &Case) -> Trace {
+    let (stage, clock, stop) = (Stage::new(case), VirtualClock::new(), Cell::new(None));
+    let mut times = Vec::new();
+    let backoff = Backoff::new(schedule(&case.schedule)).rng(rng_fn(|| stage.draw())).clock(&clock);
+    let backoff = hinted!(backoff, case).on_give_up(|exhausted| stop.set(Some(exhausted.reason())));
+    let result = limited!(backoff, case => {
+        let mut backoff = backoff;
+        clock.block_on(async {
+            loop {
+                times.push(clock.now());
+                let (takes, result) = stage.outcome(u32::try_from(times.len()).unwrap());
+                clock.sleep(takes).await;
+                match result {
+                    Ok(()) => break Ok(()),
+                    Err(fault) if !fault.is_wanted && fault.marker != Marker::NotRetryable => {
+                        stop.set(Some(StopReason::Declined));
+                        break Err(());
+                    }
+                    Err(fault) if backoff.retry_or(fault.hinted()).await.is_err() => break Err(()),
+                    Err(_) => {}
+                }
+            }
+        })
+    });
+    let calls = times.into_iter().map(called_at).collect();
+    Trace { calls, draws: stage.draws.get(), succeeded: result.is_ok(), stop: stop.get(), elapsed: clock.now() }
+}
+
+/// A call of which only the time is known.
+fn called_at(now: Duration) -> Call {
+    (now, 0, 0, Duration::ZERO, None)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn all_drivers_do_as_the_reference(case in case()) {
-        let expected = reference(&case);
+        let expected = reference(&case, Limited::FromTheStart);
         prop_assert_eq!(&by_the_async_driver(&case), &expected);
         prop_assert_eq!(&by_the_blocking_driver(&case), &expected);
+
+        let case = Case { idempotent: true, stop_during: None, ..case };
+        let mut expected = reference(&case, Limited::FromTheFirstFailure);
+        expected.calls = expected.calls.into_iter().map(|(now, ..)| called_at(now)).collect();
+        prop_assert_eq!(&by_the_loop_form(&case), &expected);
     }
 }

@@ -47,7 +47,8 @@ where
 ///
 /// An attempt has the state until it ends, so it cannot be taken from it: there is no `.attempt_timeout` here. Put a
 /// time limit into the operation. The run is larger than one without state by at most 72 bytes and, once more, what `op`
-/// captures. For several places that wait, or `?` between them, write the loop yourself.
+/// captures. For several places that wait, or `?` between them, write the loop yourself: see
+/// [`backoff`](crate::backoff).
 ///
 /// ```
 /// use core::time::Duration;

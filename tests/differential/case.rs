@@ -110,6 +110,17 @@ impl From<Fault> for Failed {
     }
 }
 
+impl Fault {
+    /// As an error that carries all its hints itself.
+    pub fn hinted(self) -> Box<dyn Error + Send + Sync> {
+        let marked = if let Marker::RetryAfter(hint) = self.marker { Some(hint) } else { None };
+        match self.hint.max(marked) {
+            Some(hint) => RetryAfterError::new(Failed::from(self), hint).into(),
+            None => Failed::from(self).into(),
+        }
+    }
+}
+
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("failed")

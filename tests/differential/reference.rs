@@ -104,7 +104,14 @@ fn attempts_of(plan: &Plan) -> (u32, Option<u32>) {
     }
 }
 
-pub fn reference(case: &Case) -> Trace {
+/// When the limit on elapsed time begins to run.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Limited {
+    FromTheStart,
+    FromTheFirstFailure,
+}
+
+pub fn reference(case: &Case, limited: Limited) -> Trace {
     let (own, listed) = attempts_of(&case.schedule);
     let limit = case.max_attempts.unwrap_or(own);
     let max_attempts = match listed {
@@ -112,7 +119,8 @@ pub fn reference(case: &Case) -> Trace {
         _ => limit,
     };
     let own_elapsed = if let Plan::Policy(parts) = &case.schedule { parts.max_elapsed } else { None };
-    let deadline = case.max_elapsed.or(own_elapsed);
+    let max_elapsed = case.max_elapsed.or(own_elapsed);
+    let mut deadline = if limited == Limited::FromTheStart { max_elapsed } else { None };
 
     let (mut now, mut previous_wait) = (Duration::ZERO, Duration::ZERO);
     let (mut steps, mut calls, mut draws) = (Steps::default(), Vec::new(), 0);
@@ -124,6 +132,9 @@ pub fn reference(case: &Case) -> Trace {
         let Some((takes, result)) = attempts.next() else { break None };
         now += *takes;
         let Err(fault) = result else { break None };
+        if number == 1 && limited == Limited::FromTheFirstFailure {
+            deadline = max_elapsed.map(|limit| now.saturating_add(limit));
+        }
 
         if fault.marker == Marker::NotRetryable {
             break Some(StopReason::NotRetryable);
