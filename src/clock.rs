@@ -4,6 +4,8 @@
 //! [`VirtualClock`] for many, and an hour of backoff passes in microseconds. A target without `std` brings a [`Clock`]
 //! of its own.
 
+#[cfg(target_has_atomic = "64")]
+mod default;
 #[cfg(feature = "std")]
 mod instant;
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
@@ -15,6 +17,8 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
+#[cfg(target_has_atomic = "64")]
+pub(crate) use default::DefaultClock;
 #[cfg(feature = "std")]
 pub use instant::{InstantClock, InstantSleep};
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
@@ -121,6 +125,10 @@ pub struct NoClock;
 /// # assert_eq!(pin!(clock.sleep(days)).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(()));
 /// # assert_eq!(clock.now(), days + Duration::from_micros(250));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no clock",
+    note = "a budget or a breaker is given one with `.with_clock(my_clock)`"
+)]
 pub trait Clock {
     /// The future that [`sleep`](Self::sleep) returns.
     type Sleep: Future<Output = ()>;

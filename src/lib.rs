@@ -12,6 +12,8 @@ pub mod backoff;
 pub mod blocking;
 #[cfg(target_has_atomic = "64")]
 pub mod budget;
+#[cfg(target_has_atomic = "64")]
+pub mod breaker;
 pub mod clock;
 mod decision;
 mod env;

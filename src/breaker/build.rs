@@ -1,0 +1,150 @@
+//! How a breaker is set up.
+
+use core::time::Duration;
+
+use super::word::{Limits, Word};
+use super::{CircuitBreaker, Transition};
+use crate::clock::DefaultClock;
+use crate::policy::{Jitter, Policy};
+use crate::sync::AtomicU64;
+
+impl CircuitBreaker {
+    /// A closed breaker without a name: 5 consecutive failures open it for 30 s, then 1 success of 1 probe closes it.
+    #[cfg(not(relent_loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::from_parts(AtomicU64::new(Word::NEW), AtomicU64::new(0), DefaultClock {})
+    }
+
+    #[cfg(relent_loom)]
+    pub fn new() -> Self {
+        Self::from_parts(AtomicU64::new(Word::NEW), AtomicU64::new(0), DefaultClock {})
+    }
+
+    /// Measures the cooldown on `clock`, which an admitted call of a closed breaker does not read.
+    #[must_use]
+    pub const fn with_clock<C>(self, clock: C) -> CircuitBreaker<C> {
+        let Self { word, stamp, limits, cooldown, seed, name, on_transition, clock: _ } = self;
+        CircuitBreaker { word, stamp, limits, cooldown, seed, name, on_transition, clock }
+    }
+}
+
+impl Default for CircuitBreaker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C> CircuitBreaker<C> {
+    const fn from_parts(word: AtomicU64, stamp: AtomicU64, clock: C) -> Self {
+        Self {
+            word,
+            stamp,
+            limits: Limits { failure_threshold: 5, probes: 1, success_threshold: 1 },
+            cooldown: Policy::fixed(Duration::from_secs(30)),
+            seed: None,
+            name: "",
+            on_transition: None,
+            clock,
+        }
+    }
+
+    /// The name that refusals and transitions carry.
+    #[must_use]
+    pub const fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// How many failures in a row open the breaker; 5 by default.
+    ///
+    /// A success in between starts the count anew, a neutral outcome leaves it.
+    ///
+    /// # Panics
+    ///
+    /// If it is 0; in a `const` or `static` it then does not compile.
+    #[must_use]
+    #[track_caller]
+    pub const fn failure_threshold(mut self, failures: u16) -> Self {
+        assert!(failures > 0, "failure_threshold must be at least 1");
+        self.limits.failure_threshold = failures;
+        self
+    }
+
+    /// How long the breaker stays open; fixed at 30 s by default.
+    ///
+    /// A policy, so that a service that fails its probes is asked less and less often: the `k`-th trip in a row, without
+    /// a return to closed, waits what the policy waits after `k` failures, jitter included. One draw per trip. `k` stops
+    /// at 255. The policy's limits of attempts and of time do not apply: a breaker does not give up.
+    ///
+    /// With a cooldown of zero every call is admitted as a probe.
+    ///
+    /// # Panics
+    ///
+    /// If the policy has decorrelated jitter, which needs the delay before; in a `const` or `static` it then does not
+    /// compile.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use relent::Policy;
+    /// # use relent::breaker::CircuitBreaker;
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).cooldown(Policy::fixed(Duration::from_millis(250)));
+    /// breaker.acquire()?.failure();
+    /// assert!(breaker.acquire().unwrap_err().retry_after() <= Duration::from_millis(250));
+    /// # Ok::<(), relent::error::CircuitOpen>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub const fn cooldown(mut self, policy: Policy) -> Self {
+        assert!(!matches!(policy.jitter_kind(), Jitter::Decorrelated), "cooldown must not have decorrelated jitter");
+        self.cooldown = policy;
+        self
+    }
+
+    /// How many calls a half-open breaker lets through at the same time; 1 by default.
+    ///
+    /// # Panics
+    ///
+    /// If it is 0; in a `const` or `static` it then does not compile.
+    #[must_use]
+    #[track_caller]
+    pub const fn probes(mut self, probes: u8) -> Self {
+        assert!(probes > 0, "probes must be at least 1");
+        self.limits.probes = probes;
+        self
+    }
+
+    /// How many probes must succeed, without a failure in between, to close the breaker; 1 by default.
+    ///
+    /// It may exceed [`probes`](Self::probes): a probe that has ended makes room for the next.
+    ///
+    /// # Panics
+    ///
+    /// If it is 0; in a `const` or `static` it then does not compile.
+    #[must_use]
+    #[track_caller]
+    pub const fn success_threshold(mut self, successes: u8) -> Self {
+        assert!(successes > 0, "success_threshold must be at least 1");
+        self.limits.success_threshold = successes;
+        self
+    }
+
+    /// Makes the jitter of the cooldown reproducible: the same trips at the same times draw the same.
+    ///
+    /// Without it every process draws differently. Where there is no randomness to start from (without the `std` feature,
+    /// and on `wasm32-unknown-unknown`), give each device a seed of its own, or all that fail together come back together.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Calls `hook` after each transition, on the thread that caused it.
+    ///
+    /// Of transitions that quickly follow each other on different threads, the hooks may run in either order.
+    #[must_use]
+    pub const fn on_transition(mut self, hook: fn(&Transition)) -> Self {
+        self.on_transition = Some(hook);
+        self
+    }
+}

@@ -1,0 +1,215 @@
+//! Calls through a breaker.
+
+use core::error::Error;
+use core::fmt;
+use core::future::IntoFuture;
+
+use super::{CircuitBreaker, Permit};
+use crate::clock::Clock;
+use crate::error::{AsError, Auto, Boxed, CircuitOpen, Dynamic, Marking, Plain};
+
+/// Why a call through a breaker returned no value.
+///
+/// Transparent: it shows and passes on what it holds, so a marker in the operation's error is found by a run around the
+/// call, and so is the hint of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallError<E> {
+    /// The breaker refused the call: the operation did not run.
+    Open(CircuitOpen),
+    /// The operation ran and failed.
+    Inner(E),
+}
+
+impl<E> CallError<E> {
+    /// The error of the operation, or the refusal turned into one: for error types that can hold both.
+    ///
+    /// ```
+    /// use std::error::Error;
+    /// use relent::breaker::{CallError, CircuitBreaker};
+    ///
+    /// fn load(breaker: &CircuitBreaker) -> Result<u32, Box<dyn Error>> {
+    ///     breaker.call_blocking_with(|| Err("no route".into()), |_| true).map_err(CallError::flatten)
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new().named("db").failure_threshold(1);
+    /// assert_eq!(load(&breaker).unwrap_err().to_string(), "no route");
+    /// assert!(load(&breaker).unwrap_err().to_string().starts_with(r#"circuit breaker "db" is open"#));
+    /// ```
+    pub fn flatten(self) -> E
+    where
+        E: From<CircuitOpen>,
+    {
+        match self {
+            Self::Open(open) => open.into(),
+            Self::Inner(error) => error,
+        }
+    }
+}
+
+impl<E> From<CircuitOpen> for CallError<E> {
+    fn from(open: CircuitOpen) -> Self {
+        Self::Open(open)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(open) => open.fmt(f),
+            Self::Inner(error) => error.fmt(f),
+        }
+    }
+}
+
+// Transparent, as `Display` is: a marker is found behind a wrapper that forwards `source()`.
+impl<E: Error> Error for CallError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Open(open) => open.source(),
+            Self::Inner(error) => error.source(),
+        }
+    }
+}
+
+// For the kinds that are no `Error` themselves, where the refusal would go unseen.
+macro_rules! as_error {
+    ($($kind:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<E: AsError<$kind>> AsError<$kind> for CallError<E> {
+            fn as_error(&self) -> Option<&(dyn Error + 'static)> {
+                match self {
+                    Self::Open(open) => Some(open),
+                    Self::Inner(error) => error.as_error(),
+                }
+            }
+        }
+    )*};
+}
+
+as_error!(Dynamic, Boxed, Plain);
+
+impl<C> CircuitBreaker<C> {
+    /// Makes one call: awaits `operation` if the breaker admits it, and reports how it ended.
+    ///
+    /// An error counts as a failure, unless it is [marked](crate::error) as not retryable: what is wrong with a request
+    /// says nothing about the service, so that is neutral. A call that is dropped before it ends, or panics, is neutral
+    /// too. Futures do nothing until they are awaited, so a refused `operation` never begins; a whole run,
+    /// `retry(op, policy)`, is an operation like any other.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Open`] if the breaker refused the call, [`CallError::Inner`] if the operation failed.
+    ///
+    /// ```
+    /// use relent::NonRetryableError;
+    /// use relent::breaker::{CallError, CircuitBreaker, State};
+    /// use relent::clock::VirtualClock;
+    ///
+    /// let clock = VirtualClock::new();
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).with_clock(&clock);
+    /// clock.block_on(async {
+    ///     let wrong = async { Err::<(), _>(NonRetryableError::new("no such user")) };
+    ///     assert!(matches!(breaker.call(wrong).await, Err(CallError::Inner(_))));
+    ///     assert_eq!(breaker.state(), State::Closed);
+    ///
+    ///     assert_eq!(breaker.call(async { Err::<(), _>("down") }).await, Err(CallError::Inner("down")));
+    ///     assert_eq!(breaker.state(), State::Open);
+    ///     assert!(matches!(breaker.call(async { Ok::<_, &str>(7) }).await, Err(CallError::Open(_))));
+    /// });
+    /// ```
+    pub async fn call<T, E, K>(&self, operation: impl IntoFuture<Output = Result<T, E>>) -> Result<T, CallError<E>>
+    where
+        E: AsError<K>,
+        C: Clock,
+    {
+        self.call_with(operation, is_retryable::<E, K>).await
+    }
+
+    /// [`call`](Self::call) with a predicate that says which errors count as failures; the others are neutral.
+    ///
+    /// It takes any error type, and looks for no marker.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    ///
+    /// ```
+    /// # use relent::breaker::{CallError, CircuitBreaker, State};
+    /// # use relent::clock::VirtualClock;
+    /// # let clock = VirtualClock::new();
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).with_clock(&clock);
+    /// # clock.block_on(async {
+    /// let status = |code: u16| breaker.call_with(async move { Err::<(), _>(code) }, |code| *code >= 500);
+    ///
+    /// assert_eq!(status(404).await, Err(CallError::Inner(404)));
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// assert_eq!(status(503).await, Err(CallError::Inner(503)));
+    /// assert_eq!(breaker.state(), State::Open);
+    /// # });
+    /// ```
+    pub async fn call_with<T, E>(
+        &self,
+        operation: impl IntoFuture<Output = Result<T, E>>,
+        counts: impl FnOnce(&E) -> bool,
+    ) -> Result<T, CallError<E>>
+    where
+        C: Clock,
+    {
+        let permit = self.acquire()?;
+        permit.settle(operation.await, counts)
+    }
+
+    /// [`call`](Self::call) for a thread: the operation is a closure, called if the breaker admits it.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    ///
+    /// ```
+    /// use relent::breaker::{CallError, CircuitBreaker};
+    ///
+    /// let breaker = CircuitBreaker::new().failure_threshold(1);
+    /// assert_eq!(breaker.call_blocking(|| Ok::<_, &str>(7)), Ok(7));
+    /// assert_eq!(breaker.call_blocking(|| Err::<u32, _>("down")), Err(CallError::Inner("down")));
+    /// assert!(matches!(breaker.call_blocking(|| Ok::<_, &str>(7)), Err(CallError::Open(_))));
+    /// ```
+    pub fn call_blocking<T, E, K>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, CallError<E>>
+    where
+        E: AsError<K>,
+        C: Clock,
+    {
+        self.call_blocking_with(operation, is_retryable::<E, K>)
+    }
+
+    /// [`call_with`](Self::call_with) for a thread: the operation is a closure, called if the breaker admits it.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call).
+    pub fn call_blocking_with<T, E>(
+        &self,
+        operation: impl FnOnce() -> Result<T, E>,
+        counts: impl FnOnce(&E) -> bool,
+    ) -> Result<T, CallError<E>>
+    where
+        C: Clock,
+    {
+        let permit = self.acquire()?;
+        permit.settle(operation(), counts)
+    }
+}
+
+fn is_retryable<E: AsError<K>, K>(error: &E) -> bool {
+    !Auto::<K>::signs(error).not_retryable()
+}
+
+impl<C: Clock> Permit<'_, C> {
+    fn settle<T, E>(self, result: Result<T, E>, counts: impl FnOnce(&E) -> bool) -> Result<T, CallError<E>> {
+        match &result {
+            Ok(_) => _ = self.success(),
+            Err(error) if counts(error) => _ = self.failure(),
+            Err(_) => self.neutral(),
+        }
+        result.map_err(CallError::Inner)
+    }
+}
