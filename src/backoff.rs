@@ -119,9 +119,9 @@ pub use exhausted::Exhausted;
 pub use wait::{Wait, WaitTooLong};
 
 use crate::attempt::Attempt;
-use crate::clock::Clock;
+use crate::clock::{Clock, DEFAULT_CLOCK, DefaultClock};
 use crate::decision::HintLimit;
-use crate::env::{BARE_CLOCK, BareClock, DEFAULT_RNG, DefaultRng, On, Time};
+use crate::env::{DEFAULT_RNG, DefaultRng, On, Time};
 use crate::error::{Auto, Marking, Undecided, Unmarked};
 use crate::hooks::NoHooks;
 use crate::rng::Rng;
@@ -147,7 +147,7 @@ use watch::Watch;
 /// A backoff that has given up stays so until a success counts, or until [`reset`](Self::reset). Meanwhile further
 /// failures do nothing.
 #[must_use = "a backoff does nothing until it is told of an outcome"]
-pub struct Backoff<S, C = BareClock, R = DefaultRng, W = NoHooks, M = Auto<Undecided>> {
+pub struct Backoff<S, C = DefaultClock, R = DefaultRng, W = NoHooks, M = Auto<Undecided>> {
     run: Run<S, HintLimit, On<C>, R>,
     watchers: W,
     healthy_after: Duration,
@@ -170,7 +170,7 @@ impl<S> Backoff<S> {
     /// assert_eq!(BACKOFF.lock().unwrap().failure_count(), 0);
     /// ```
     pub const fn new(schedule: S) -> Self {
-        Self::with(Run::new(schedule, HintLimit::DEFAULT, On(BARE_CLOCK), DEFAULT_RNG), NoHooks, Duration::ZERO)
+        Self::with(Run::new(schedule, HintLimit::DEFAULT, On(DEFAULT_CLOCK), DEFAULT_RNG), NoHooks, Duration::ZERO)
     }
 }
 

@@ -106,7 +106,7 @@ mod rolling;
 use core::fmt;
 use core::time::Duration;
 
-use crate::clock::{Clock, DefaultClock};
+use crate::clock::{Clock, DEFAULT_CLOCK, DefaultClock};
 use config::{RATIO_RULE, WINDOW_RULE, millionths};
 use rolling::Rolling;
 
@@ -192,7 +192,7 @@ impl RetryBudget {
             window: DEFAULT_WINDOW,
             reserve: reserve(DEFAULT_MIN_PER_SECOND, DEFAULT_WINDOW),
             rolling,
-            clock: DefaultClock {},
+            clock: DEFAULT_CLOCK,
         }
     }
 

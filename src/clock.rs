@@ -4,7 +4,6 @@
 //! [`VirtualClock`] for many, and an hour of backoff passes in microseconds. A target without `std` brings a [`Clock`]
 //! of its own.
 
-#[cfg(target_has_atomic = "64")]
 mod default;
 #[cfg(feature = "std")]
 mod instant;
@@ -17,25 +16,15 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
-#[cfg(target_has_atomic = "64")]
-pub(crate) use default::DefaultClock;
+#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
+pub use default::NoClock;
+pub(crate) use default::{DEFAULT_CLOCK, DefaultClock};
 #[cfg(feature = "std")]
 pub use instant::{InstantClock, InstantSleep};
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
 pub use system::{SystemClock, SystemSleep};
 #[cfg(feature = "std")]
 pub use r#virtual::{VirtualClock, VirtualSleep};
-
-/// The clock of a shared guard to which none was given.
-#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
-pub(crate) type DefaultClock = SystemClock;
-#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
-pub(crate) type DefaultClock = NoClock;
-
-/// Holds the place of the clock in a shared guard until `.with_clock(my_clock)` fills it: this target has no default.
-#[cfg(not(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown")))))]
-#[derive(Clone, Copy, Debug)]
-pub struct NoClock;
 
 /// What a run needs from time: to read it, and to wait.
 ///

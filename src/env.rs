@@ -207,11 +207,9 @@ mod default {
     use crate::clock::SystemClock;
     use crate::rng::DefaultRng;
 
-    pub type BareClock = SystemClock;
     pub type Clock = On<SystemClock>;
     pub type Rng = DefaultRng;
 
-    pub(crate) const BARE_CLOCK: BareClock = SystemClock;
     pub(crate) const CLOCK: Clock = On(SystemClock);
     pub(crate) const RNG: Rng = DefaultRng;
 }
@@ -224,31 +222,27 @@ mod default {
     use core::time::Duration;
 
     use super::{Reads, Sleeps};
+    use crate::clock::NoClock;
 
-    /// No clock yet.
-    #[derive(Clone, Copy, Debug)]
-    pub struct Clock;
+    pub type Clock = NoClock;
 
     /// No random source yet.
     #[derive(Clone, Copy, Debug)]
     pub struct Rng;
 
-    pub type BareClock = Clock;
-
-    impl Sleeps for Clock {
+    impl Sleeps for NoClock {
         type Sleep = Pending<()>;
     }
 
-    impl Reads for Clock {
+    impl Reads for NoClock {
         fn read(&self) -> Duration {
             Duration::ZERO
         }
     }
 
-    pub(crate) const BARE_CLOCK: BareClock = Clock;
-    pub(crate) const CLOCK: Clock = Clock;
+    pub(crate) const CLOCK: Clock = NoClock;
     pub(crate) const RNG: Rng = Rng;
 }
 
-pub(crate) use default::{BARE_CLOCK, CLOCK as DEFAULT_CLOCK, RNG as DEFAULT_RNG};
-pub use default::{BareClock, Clock as DefaultClock, Rng as DefaultRng};
+pub(crate) use default::{CLOCK as DEFAULT_CLOCK, RNG as DEFAULT_RNG};
+pub use default::{Clock as DefaultClock, Rng as DefaultRng};

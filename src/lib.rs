@@ -11,9 +11,9 @@ pub mod backoff;
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
 pub mod blocking;
 #[cfg(target_has_atomic = "64")]
-pub mod budget;
-#[cfg(target_has_atomic = "64")]
 pub mod breaker;
+#[cfg(target_has_atomic = "64")]
+pub mod budget;
 pub mod clock;
 mod decision;
 mod env;

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::word::{Limits, Word};
 use super::{CircuitBreaker, Transition};
-use crate::clock::DefaultClock;
+use crate::clock::DEFAULT_CLOCK;
 use crate::policy::{Jitter, Policy};
 use crate::sync::AtomicU64;
 
@@ -13,12 +13,12 @@ impl CircuitBreaker {
     #[cfg(not(relent_loom))]
     #[must_use]
     pub const fn new() -> Self {
-        Self::from_parts(AtomicU64::new(Word::NEW), AtomicU64::new(0), DefaultClock {})
+        Self::from_parts(AtomicU64::new(Word::NEW), AtomicU64::new(0), DEFAULT_CLOCK)
     }
 
     #[cfg(relent_loom)]
     pub fn new() -> Self {
-        Self::from_parts(AtomicU64::new(Word::NEW), AtomicU64::new(0), DefaultClock {})
+        Self::from_parts(AtomicU64::new(Word::NEW), AtomicU64::new(0), DEFAULT_CLOCK)
     }
 
     /// Measures the cooldown on `clock`, which an admitted call of a closed breaker does not read.
