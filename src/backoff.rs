@@ -1,6 +1,6 @@
 //! Outcomes reported from elsewhere: supervisors, reconnect loops, and retries around `&mut` state.
 //!
-//! [`retry`](crate::retry) makes the attempts itself. Where it cannot, because a child process dies when it likes, a
+//! [`retry`](crate::retry()) makes the attempts itself. Where it cannot, because a child process dies when it likes, a
 //! connection is watched by another task, or the operation needs `&mut` state, a [`Backoff`] keeps the count: it is told
 //! of failures and successes, and says how long to wait, or that it gives up. It decides as a run of `retry` does.
 //!
@@ -280,7 +280,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
 
     /// Reports the failure `error`, and waits before the next attempt, or hands the error back.
     ///
-    /// The error's markers and hints are heard as in a run of [`retry`](crate::retry). The error is held while waiting;
+    /// The error's markers and hints are heard as in a run of [`retry`](crate::retry()). The error is held while waiting;
     /// dropping the future ends the wait, and leaves the failure counted.
     ///
     /// # Errors
