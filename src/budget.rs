@@ -98,7 +98,8 @@
 //!
 //! Models under [loom](https://docs.rs/loom) try the interleavings of two and of three threads, with up to three
 //! preemptions and a window of two slices: never are more granted than allowed, no run is lost, and neither when the
-//! window moves meanwhile, by one slice or by many.
+//! window moves meanwhile, by one slice or by many. That a run which has left the window never counts together with one
+//! that came after is shown on real threads: loom does not find that interleaving.
 
 mod config;
 mod rolling;

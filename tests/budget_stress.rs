@@ -1,7 +1,7 @@
 //! The retry budget on real threads: a million operations, and every one of them accounted for.
 
 use std::future::ready;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -115,4 +115,36 @@ fn while_the_window_moves_no_grant_exceeds_what_the_runs_in_it_pay_for() {
         let allowed = runs * 3 / 10;
         assert!(retries < allowed, "{retries} retries before that at {} ns, {allowed} allowed", grant.to);
     }
+}
+
+/// One run in each slice, and 21 slices in a window: 22 runs would pay for a retry, but are never in it together.
+#[test]
+fn a_run_that_has_left_never_counts_with_one_that_came_after() {
+    const SLICE: u64 = 1000;
+    let time = AtomicU64::new(0);
+    let clock = clock_fn(|| Duration::from_nanos(time.load(Ordering::SeqCst)), |_| ready(()));
+    let window = Duration::from_nanos(20 * SLICE);
+    let budget = RetryBudget::new(0.047).min_per_second(0).window(window).with_clock(clock);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let ask = || {
+            while !done.load(Ordering::Relaxed) {
+                assert!(!budget.try_retry(), "0.047 · 21 is less than 1");
+            }
+        };
+        let asking = [scope.spawn(ask), scope.spawn(ask)];
+        for _ in 0..500_000 {
+            budget.record_run();
+            time.fetch_add(SLICE, Ordering::SeqCst);
+        }
+        done.store(true, Ordering::Relaxed);
+        for thread in asking {
+            thread.join().unwrap();
+        }
+    });
+    // Twenty slices hold a run each, and the present one none yet.
+    budget.record_run();
+    assert_eq!(budget.balance(), 0);
+    budget.record_run();
+    assert_eq!(budget.balance(), 1);
 }

@@ -1,14 +1,14 @@
-//! The retry budget under every interleaving of two or three threads: never more granted than allowed, and no run lost.
+//! The retry budget under the interleavings of two or three threads: never more granted than allowed, and no run lost.
 //!
 //! Here a window has two slices, and is 2 ns long: what is counted at `t` counts until `t + 2` has passed. A thread can
-//! act long after it read the clock. Interleavings with up to three preemptions are tried: as a rule, all that it takes.
+//! act long after it read the clock. Interleavings with up to three preemptions are tried.
 
 use std::future::{Ready, ready};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use loom::model::Builder;
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use relent_loom::budget::RetryBudget;
 use relent_loom::clock::Clock;
@@ -18,7 +18,7 @@ struct Time(Arc<AtomicU64>);
 
 impl Time {
     fn set(&self, nanos: u64) {
-        self.0.store(nanos, Ordering::Relaxed);
+        self.0.store(nanos, Ordering::SeqCst);
     }
 }
 
@@ -26,7 +26,7 @@ impl Clock for Time {
     type Sleep = Ready<()>;
 
     fn now(&self) -> Duration {
-        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+        Duration::from_nanos(self.0.load(Ordering::SeqCst))
     }
 
     fn sleep(&self, _: Duration) -> Ready<()> {
