@@ -51,6 +51,7 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 }
 
 /// The next link: of a mark the error that it owns, which its `source()` leaves out, of all else the `source()`.
+#[inline]
 pub(crate) fn cause<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     #[cfg(feature = "alloc")]
     if let Some(mark) = link.downcast_ref::<marker::Mark>() {

@@ -2,7 +2,7 @@
 
 use core::{error::Error, fmt, marker::PhantomData, time::Duration};
 
-use super::{AsError, chain, circuit_open};
+use super::{AsError, MAX_STEPS, cause, chain, circuit_open};
 
 /// What the markers in an error's chain say together.
 ///
@@ -45,11 +45,20 @@ impl Signs {
     /// let error = io::Error::other(NonRetryableError::new("no such user"));
     /// assert!(Signs::of(&error).not_retryable());
     /// ```
+    #[inline]
     #[must_use]
     pub fn of(error: &(dyn Error + 'static)) -> Self {
-        chain(error).map(Self::of_link).fold(Self::NONE, Self::or)
+        // The error itself apart from its causes: its type is known here, so nothing is asked of one without causes.
+        let signs = Self::of_link(error);
+        cause(error).map_or(signs, |cause| signs.or(Self::of_chain(cause)))
     }
 
+    /// As [`of`](Self::of), from the second link on.
+    fn of_chain(cause: &(dyn Error + 'static)) -> Self {
+        chain(cause).take(MAX_STEPS).map(Self::of_link).fold(Self::NONE, Self::or)
+    }
+
+    #[inline]
     fn of_link(link: &(dyn Error + 'static)) -> Self {
         #[cfg(feature = "alloc")]
         if let Some(mark) = link.downcast_ref::<super::marker::Mark>() {
@@ -150,6 +159,7 @@ impl<K> fmt::Debug for Auto<K> {
 }
 
 impl<E: AsError<K>, K> Marking<E> for Auto<K> {
+    #[inline]
     fn signs(error: &E) -> Signs {
         error.as_error().map_or(Signs::NONE, Signs::of)
     }
@@ -167,6 +177,7 @@ impl<E: AsError<K>, K> Marking<E> for Auto<K> {
 pub struct Unmarked;
 
 impl<E> Marking<E> for Unmarked {
+    #[inline]
     fn signs(_: &E) -> Signs {
         Signs::NONE
     }
