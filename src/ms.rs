@@ -57,15 +57,15 @@ pub(crate) const fn saturating_ns(duration: Duration) -> u64 {
     if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 }
 }
 
-/// A draw as jitter takes it. NaN becomes one half, so that a broken source cannot make a hot loop.
+/// A draw as jitter takes it.
 #[inline]
 pub(crate) const fn in_unit(draw: f64) -> f64 {
+    if draw >= 0.0 && draw < 1.0 { draw } else { brought_into_unit(draw) }
+}
+
+/// NaN becomes one half, so that a broken source cannot make a hot loop.
+#[cold]
+const fn brought_into_unit(draw: f64) -> f64 {
     const LARGEST: f64 = 1.0 - f64::EPSILON / 2.0;
-    if draw >= 0.0 && draw < 1.0 {
-        draw
-    } else if draw.is_nan() {
-        0.5
-    } else {
-        draw.clamp(0.0, LARGEST)
-    }
+    if draw.is_nan() { 0.5 } else { draw.clamp(0.0, LARGEST) }
 }

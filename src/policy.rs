@@ -272,6 +272,7 @@ impl Policy {
     }
 
     /// The limit of elapsed time; `None` without one.
+    #[inline]
     #[must_use]
     pub const fn elapsed_limit(&self) -> Option<Duration> {
         if self.max_elapsed_ns == u64::MAX { None } else { Some(Duration::from_nanos(self.max_elapsed_ns)) }

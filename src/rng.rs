@@ -28,6 +28,7 @@ pub trait Rng {
 }
 
 impl<R: Rng + ?Sized> Rng for &mut R {
+    #[inline]
     fn next_f64(&mut self) -> f64 {
         (**self).next_f64()
     }
@@ -69,6 +70,7 @@ impl SeededRng {
 }
 
 impl Rng for SeededRng {
+    #[inline]
     fn next_f64(&mut self) -> f64 {
         self.state = self.state.wrapping_add(SPLIT_MIX_STEP);
         unit(split_mix(self.state))
@@ -139,6 +141,7 @@ pub struct RngFn<F> {
 }
 
 impl<F: FnMut() -> f64> Rng for RngFn<F> {
+    #[inline]
     fn next_f64(&mut self) -> f64 {
         (self.draw)()
     }

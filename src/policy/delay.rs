@@ -127,30 +127,40 @@ impl Policy {
 
     /// Grown and capped.
     #[inline]
-    #[allow(clippy::cast_lossless, reason = "From is not const")]
     const fn nominal_ms(&self, failures: u32) -> f64 {
+        match self.spread {
+            Spread::Decorrelated if failures > 0 => self.capped(self.base_ms * power(3.0, failures - 1)),
+            _ => self.grown_ms(failures),
+        }
+    }
+
+    /// Grown as the shape says, whatever the jitter, and capped.
+    #[inline]
+    #[allow(clippy::cast_lossless, reason = "From is not const")]
+    const fn grown_ms(&self, failures: u32) -> f64 {
         if failures == 0 {
             return 0.0;
         }
         let growth = match self.shape {
-            _ if matches!(self.spread, Spread::Decorrelated) => power(3.0, failures - 1),
             Shape::Exponential => power(self.multiplier, failures - 1),
             Shape::Linear => failures as f64,
             Shape::Fixed => 1.0,
         };
-        let grown = self.base_ms * growth;
-        if grown > self.cap_ms { self.cap_ms } else { grown }
+        self.capped(self.base_ms * growth)
     }
 
-    /// Out of line, so that a policy without jitter does not pay for it.
-    #[inline(never)]
-    fn drawn_ms(&self, progress: &Progress, rng: &mut dyn Rng) -> f64 {
-        let draw = in_unit(rng.next_f64());
-        let nominal = self.nominal_ms(progress.failures());
-        match self.spread {
-            Spread::Decorrelated => self.spread_ms(progress.previous_ms().max(self.base_ms).min(nominal), draw),
-            _ => self.spread_ms(nominal, draw),
-        }
+    #[inline]
+    const fn capped(&self, ms: f64) -> f64 {
+        if ms < self.cap_ms { ms } else { self.cap_ms }
+    }
+
+    #[inline]
+    fn drawn_ms(&self, progress: &Progress, grown: f64, draw: f64) -> f64 {
+        let around = match self.spread {
+            Spread::Decorrelated => progress.previous_ms().max(self.base_ms).min(self.nominal_ms(progress.failures())),
+            _ => grown,
+        };
+        self.spread_ms(around, draw)
     }
 
     /// Jitter and clamp around `d`: the nominal delay, or the previous one when decorrelated.
@@ -166,31 +176,35 @@ impl Policy {
             Spread::Proportional => d * (1.0 + self.fraction * (2.0 * draw - 1.0)),
             Spread::Decorrelated if d == 0.0 => return 0.0,
             Spread::Decorrelated => {
-                let base = self.base_ms.min(self.cap_ms);
+                let base = self.capped(self.base_ms);
                 base + draw * (3.0 * d - base)
             }
         };
         // Only these two can rise above what was capped.
-        if delay > self.cap_ms && !self.jitter_above_cap { self.cap_ms } else { delay }
+        if self.jitter_above_cap { delay } else { self.capped(delay) }
     }
 }
 
 impl Schedule for Policy {
     /// Never `None`: a policy ends by its limits alone. [`Jitter::None`](super::Jitter::None) takes no draw.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "a call costs half as much again, and hides which generator draws")]
     fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration> {
+        let grown = self.grown_ms(progress.failures());
         let delay = match self.spread {
-            Spread::None => self.nominal_ms(progress.failures()),
-            _ => self.drawn_ms(progress, rng),
+            Spread::None => grown,
+            _ => self.drawn_ms(progress, grown, in_unit(rng.next_f64())),
         };
         progress.set_previous_ms(delay);
         Some(ms::rounded(delay))
     }
 
+    #[inline]
     fn max_attempts(&self) -> u32 {
         self.max_attempts
     }
 
+    #[inline]
     fn max_elapsed(&self) -> Option<Duration> {
         self.elapsed_limit()
     }

@@ -18,18 +18,25 @@ pub(super) enum Shape {
     Exponential,
 }
 
-/// `factor^exponent` for a factor of at least 1, by squaring: at most 32 rounds of IEEE multiplications, so the same bits
-/// on every target (`f64::powi` may differ between them, and is not in `core`).
+/// `factor^exponent` for a factor of at least 1, the same bits on every target (`f64::powi` may differ between them, and
+/// is not in `core`).
 ///
 /// Stops at the largest finite number, so that a base of zero stays zero.
 #[inline]
 #[allow(clippy::float_cmp, reason = "only an exact 2 is a shift of the exponent")]
-pub(super) const fn power(mut factor: f64, mut exponent: u32) -> f64 {
+pub(super) const fn power(factor: f64, exponent: u32) -> f64 {
     if factor == 2.0 {
         // The usual case, and exact either way: a power of two is its exponent, 1023 the largest.
         let exponent = if exponent < 1023 { exponent } else { 1023 };
-        return f64::from_bits((1023 + exponent as u64) << 52);
+        f64::from_bits((1023 + exponent as u64) << 52)
+    } else {
+        power_by_squaring(factor, exponent)
     }
+}
+
+/// At most 32 rounds of IEEE multiplications. Out of line, to keep the usual case small.
+#[inline(never)]
+const fn power_by_squaring(mut factor: f64, mut exponent: u32) -> f64 {
     let mut power = 1.0;
     while exponent > 0 {
         if exponent & 1 == 1 {

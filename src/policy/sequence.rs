@@ -42,6 +42,7 @@ pub struct Delays<R> {
 impl<R: Rng> Iterator for Delays<R> {
     type Item = Duration;
 
+    #[inline]
     fn next(&mut self) -> Option<Duration> {
         self.progress.count_failure();
         self.policy.next(&mut self.progress, &mut self.rng)
