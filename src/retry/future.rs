@@ -111,64 +111,113 @@ where
     }
 
     #[inline]
-    pub(super) fn drive(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<F::Output, F::Error>> {
-        let Parts { op, run, mut signal, mut state } = self.project();
-        let mut attempts = 0;
-        loop {
-            let previous_delay = match state.as_mut().project() {
-                Step::New => {
-                    run.begin();
-                    // A signal that has come already does not keep the first attempt from being made.
-                    signal.as_mut().has_come(cx);
-                    Duration::ZERO
-                }
-                Step::Ready(delay) => delay,
-                Step::Waiting { sleep, delay, held } => {
-                    let stopped = signal.as_mut().has_come(cx).then(|| G::release(held)).flatten();
-                    if let Some(error) = stopped {
-                        state.set(State::Finished);
-                        run.hooks.event(&Event::Cancelled);
-                        return Poll::Ready((Err(error), Some(StopReason::Cancelled)));
-                    }
-                    ready!(sleep.poll(cx));
-                    run.clock.slept(delay);
-                    delay
-                }
-                Step::Running(attempt) => {
-                    let outcome = ready!(op.poll(attempt, cx));
-                    // The attempt is dropped before anything else happens, so that no two are ever alive.
-                    state.set(State::Finished);
-                    let (error, is_timeout) = match outcome {
-                        Outcome::Done(Ok(value)) => {
-                            run.succeeded();
-                            return Poll::Ready((Ok(value), None));
-                        }
-                        Outcome::Done(Err(error)) => (error, false),
-                        Outcome::TimedOut(error) => (error, true),
-                    };
-                    match run.failed::<F::Error, M>(&error, is_timeout, || signal.as_mut().has_come(cx)) {
-                        Err(reason) => return Poll::Ready((Err(error), Some(reason))),
-                        Ok(Duration::ZERO) => state.set(State::Ready(Duration::ZERO)),
-                        Ok(delay) => {
-                            let held = G::hold(error);
-                            let sleep = run.clock.timer(delay);
-                            state.set(State::Waiting { sleep, delay, held });
-                        }
-                    }
-                    attempts += 1;
-                    if attempts == ATTEMPTS_PER_POLL {
-                        cx.waker().wake_by_ref();
-                        return Poll::Pending;
-                    }
-                    continue;
-                }
-                Step::Finished => panic!("a retry was polled after it had ended"),
-            };
-            // Should beginning the attempt panic, nothing of the wait is polled again.
-            state.set(State::Finished);
-            let attempt = op.begin(run.attempt(previous_delay), &mut run.clock);
-            state.set(State::Running(attempt));
+    pub(super) fn drive(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<F::Output, F::Error>> {
+        let mut this = self.as_mut().project();
+        let Step::New = this.state.as_mut().project() else {
+            return self.resume(None, cx);
+        };
+        this.run.begin();
+        // A signal that has come already does not keep the first attempt from being made.
+        this.signal.as_mut().has_come(cx);
+        this.begin_attempt(Duration::ZERO);
+        // Apart from the loop: where an operation succeeds at its first poll, a run costs little more than its call.
+        match ready!(this.poll_attempt(cx)) {
+            Outcome::Done(Ok(value)) => Poll::Ready(this.succeeded(value)),
+            failed => self.resume(Some(failed), cx),
         }
+    }
+
+    /// Goes on from the outcome of an attempt, or from where the last poll left off.
+    #[inline(never)]
+    fn resume(
+        self: Pin<&mut Self>,
+        mut outcome: Option<Outcome<F::Output, F::Error>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Ended<F::Output, F::Error>> {
+        let mut this = self.project();
+        for _ in 0..ATTEMPTS_PER_POLL {
+            let ended = if let Some(outcome) = outcome.take() {
+                outcome
+            } else {
+                if let Some(error) = ready!(this.poll_wait(cx)) {
+                    return Poll::Ready((Err(error), Some(StopReason::Cancelled)));
+                }
+                ready!(this.poll_attempt(cx))
+            };
+            let (error, is_timeout) = match ended {
+                Outcome::Done(Ok(value)) => return Poll::Ready(this.succeeded(value)),
+                Outcome::Done(Err(error)) => (error, false),
+                Outcome::TimedOut(error) => (error, true),
+            };
+            match this.run.failed::<F::Error, M>(&error, is_timeout, || this.signal.as_mut().has_come(cx)) {
+                Err(reason) => return Poll::Ready((Err(error), Some(reason))),
+                Ok(Duration::ZERO) => this.state.set(State::Ready(Duration::ZERO)),
+                Ok(delay) => {
+                    let held = G::hold(error);
+                    let sleep = this.run.clock.timer(delay);
+                    this.state.set(State::Waiting { sleep, delay, held });
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<F, S, H, C, R, M, G> Parts<'_, F, S, H, Env<C, R, M, G>>
+where
+    F: Attempts<C>,
+    S: Schedule,
+    H: Hooks<F::Error>,
+    C: Time,
+    R: Rng,
+    M: Marking<F::Error>,
+    G: Signal,
+{
+    #[inline]
+    fn begin_attempt(&mut self, previous_delay: Duration) {
+        // Should beginning the attempt panic, nothing of the wait is polled again.
+        self.state.set(State::Finished);
+        let attempt = self.op.begin(self.run.attempt(previous_delay), &mut self.run.clock);
+        self.state.set(State::Running(attempt));
+    }
+
+    #[inline]
+    fn poll_attempt(&mut self, cx: &mut Context<'_>) -> Poll<Outcome<F::Output, F::Error>> {
+        let Step::Running(attempt) = self.state.as_mut().project() else {
+            panic!("a retry was polled after it had ended");
+        };
+        let outcome = ready!(self.op.poll(attempt, cx));
+        // The attempt is dropped before anything else happens, so that no two are ever alive.
+        self.state.set(State::Finished);
+        Poll::Ready(outcome)
+    }
+
+    #[inline]
+    fn succeeded(&mut self, value: F::Output) -> Ended<F::Output, F::Error> {
+        self.run.succeeded();
+        (Ok(value), None)
+    }
+
+    /// Begins the next attempt once the wait before it is over. Ready with the held error if the signal ended the wait.
+    #[inline]
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<F::Error>> {
+        match self.state.as_mut().project() {
+            Step::Ready(delay) => self.begin_attempt(delay),
+            Step::Waiting { sleep, delay, held } => {
+                let stopped = self.signal.as_mut().has_come(cx).then(|| G::release(held)).flatten();
+                if stopped.is_some() {
+                    self.state.set(State::Finished);
+                    self.run.hooks.event(&Event::Cancelled);
+                    return Poll::Ready(stopped);
+                }
+                ready!(sleep.poll(cx));
+                self.run.clock.slept(delay);
+                self.begin_attempt(delay);
+            }
+            Step::New | Step::Running(_) | Step::Finished => {}
+        }
+        Poll::Ready(None)
     }
 }
 
