@@ -91,6 +91,8 @@ where
 ///
 /// The parameters are the operation, the schedule, the hooks and the surroundings.
 #[must_use = "a retry makes no attempt until it is awaited, or called if it is blocking"]
+// Laid out as written, for the reason that `Run` is.
+#[repr(C)]
 pub struct Retry<F: InFlight<X::Clock>, S, H, X: Environment> {
     op: F,
     run: Run<S, H, X::Clock, X::Rng>,
