@@ -120,7 +120,6 @@ pub use wait::{Wait, WaitTooLong};
 
 use crate::attempt::Attempt;
 use crate::clock::{Clock, DEFAULT_CLOCK, DefaultClock};
-use crate::decision::HintLimit;
 use crate::env::{DEFAULT_RNG, DefaultRng, On, Time};
 use crate::error::{Auto, Marking, Undecided, Unmarked};
 use crate::hooks::NoHooks;
@@ -129,12 +128,12 @@ use crate::run::Run;
 use crate::schedule::{Progress, Schedule};
 
 use reading::Reading;
-use watch::Watch;
+use watch::{Watch, Watched};
 
 /// Counts failures, and says how long to wait after each, or that it gives up.
 ///
 /// What sets it up comes before the first outcome. A `Backoff` on a schedule `S` with nothing else set is a `Backoff<S>`;
-/// the further parameters are the clock, the random source, the observers, and how errors are read.
+/// the further parameters are the clock, the random source, the hooks, and how errors are read.
 ///
 /// # Limits
 ///
@@ -148,8 +147,7 @@ use watch::Watch;
 /// failures do nothing.
 #[must_use = "a backoff does nothing until it is told of an outcome"]
 pub struct Backoff<S, C = DefaultClock, R = DefaultRng, W = NoHooks, M = Auto<Undecided>> {
-    run: Run<S, HintLimit, On<C>, R>,
-    watchers: W,
+    run: Run<S, Watched<W>, On<C>, R>,
     healthy_after: Duration,
     /// When a success was reported that no failure has followed.
     up_since: Option<Duration>,
@@ -170,15 +168,14 @@ impl<S> Backoff<S> {
     /// assert_eq!(BACKOFF.lock().unwrap().failure_count(), 0);
     /// ```
     pub const fn new(schedule: S) -> Self {
-        Self::with(Run::new(schedule, HintLimit::DEFAULT, On(DEFAULT_CLOCK), DEFAULT_RNG), NoHooks, Duration::ZERO)
+        Self::with(Run::new(schedule, Watched::NONE, On(DEFAULT_CLOCK), DEFAULT_RNG), Duration::ZERO)
     }
 }
 
 impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
-    const fn with(run: Run<S, HintLimit, On<C>, R>, watchers: W, healthy_after: Duration) -> Self {
+    const fn with(run: Run<S, Watched<W>, On<C>, R>, healthy_after: Duration) -> Self {
         Self {
             run,
-            watchers,
             healthy_after,
             up_since: None,
             delay: Duration::ZERO,
@@ -204,9 +201,10 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     /// Only what shows good health is a success. A stream that has opened can still break at its first item; where that
     /// happens, report the item, or set `healthy_after`.
     pub fn succeeded(&mut self) {
-        let now = self.run.clock.now();
-        self.up_since.get_or_insert(now);
-        self.settle();
+        if self.failure_count() == 0 {
+            self.run.hooks.watchers.started();
+        }
+        self.came_up();
     }
 
     /// Forgets everything: no failures, no delay, not given up.
@@ -350,7 +348,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
                 wait.await;
             }
             if !self.healthy_after.is_zero() {
-                self.succeeded();
+                self.came_up();
             }
             match op(self.run.attempt(self.delay)).await {
                 Ok(value) => {
@@ -361,6 +359,13 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Begins to measure how long a success lasts.
+    fn came_up(&mut self) {
+        let now = self.run.clock.now();
+        self.up_since.get_or_insert(now);
+        self.settle();
     }
 
     /// Counts a failure and keeps the verdict on it.
@@ -382,7 +387,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
             Err(reason) => {
                 let exhausted = Exhausted::new(reason, self.run.progress.failures());
                 self.given_up = Some(exhausted);
-                self.watchers.gave_up(&exhausted);
+                self.run.hooks.watchers.gave_up(&exhausted);
                 Err(exhausted)
             }
         }
@@ -396,7 +401,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     fn change_delay(&mut self, delay: Duration) {
         if self.delay != delay {
             self.delay = delay;
-            self.watchers.delay_changed(delay);
+            self.run.hooks.watchers.delay_changed(delay);
         }
     }
 

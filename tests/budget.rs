@@ -1,7 +1,6 @@
 //! The retry budget: what it allows, for how long, and what it refuses to be built from.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::cell::RefCell;
 use std::future::ready;
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -12,10 +11,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 use relent::budget::{Budget, BudgetConfig, BudgetError, RetryBudget};
 use relent::clock::{Clock, VirtualClock, clock_fn};
+use relent::retry::StopReason;
+use relent::rng::{Rng, SeededRng};
+use relent::{Attempt, Policy, retry};
 
 const SLICES: u64 = 20;
 
-fn ms(ms: u64) -> Duration {
+const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
@@ -367,50 +369,49 @@ impl Log {
     }
 }
 
-/// 1000 clients call at their own pace a service that answers none of them for ten minutes.
+/// 1000 clients run against a service that answers none of them for ten minutes. Every grant and every refusal is that of
+/// the exact log, and at each grant the log holds no more retries than the window's runs, with one slice more, pay for.
 #[test]
 fn in_an_outage_retries_stay_a_tenth_of_runs_at_the_instant_of_every_grant() {
+    const POLICY: Policy = Policy::exponential(ms(100)); // three attempts
     let clock = VirtualClock::new();
-    let budget = by_ratio(0.1).with_clock(clock.clone());
-    let mut log = Log::new(100_000, 0, Duration::from_secs(10));
-    let mut seed = 1_u64;
-    let mut random = |below: u64| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % below
-    };
+    let budget = by_ratio(0.1).with_clock(&clock);
+    let log = RefCell::new(Log::new(100_000, 0, Duration::from_secs(10)));
+    let now = || u64::try_from(clock.now().as_nanos()).unwrap();
 
-    // When a client's next attempt fails, and how many of its run have failed before that.
-    let mut failures = BinaryHeap::new();
-    for client in 0..1000_u32 {
-        failures.push(Reverse((random(10_000_000_000), client, 0)));
-    }
-    let (mut runs, mut asked, mut granted) = (0, 0, 0);
-    while let Some(Reverse((now, client, failed))) = failures.pop() {
-        if now > 600_000_000_000 {
-            break;
-        }
-        clock.advance(Duration::from_nanos(now).saturating_sub(clock.now()));
-        if failed == 0 {
-            budget.record_run();
+    let client = async |seed| {
+        let mut rng = SeededRng::new(seed);
+        let (mut runs, mut grants, mut refusals) = (0, 0, 0);
+        loop {
+            clock.sleep(Duration::from_secs_f64(10.0 * rng.next_f64())).await;
+            if clock.now() > Duration::from_secs(600) {
+                return [runs, grants, refusals];
+            }
+            let attempt = async |attempt: Attempt| {
+                if attempt.is_first() {
+                    note(&mut log.borrow_mut().runs, now(), 1);
+                }
+                clock.sleep(ms(20)).await;
+                Err::<(), _>("down")
+            };
+            let run = retry(attempt, POLICY).budget(&budget).clock(&clock).rng(&mut rng).on_retry(|_| {
+                assert_ne!(log.borrow().balance(now()), 0, "granted at {:?}", clock.now());
+                log.borrow_mut().retry(now());
+                grants += 1;
+            });
+            let report = run.report().await;
             runs += 1;
-            note(&mut log.runs, now, 1);
+            if report.stop == Some(StopReason::Budget) {
+                assert_eq!(log.borrow().balance(now()), 0, "refused at {:?}", clock.now());
+                refusals += 1;
+            }
         }
-        let may_retry = log.balance(now) > 0;
-        if failed < 2 {
-            asked += 1;
-            assert_eq!(budget.try_retry(), may_retry, "at {now} ns");
-        }
-        if failed < 2 && may_retry {
-            granted += 1;
-            log.retry(now);
-            failures.push(Reverse((now + 50_000_000 + random(200_000_000), client, failed + 1)));
-        } else {
-            failures.push(Reverse((now + 1 + random(10_000_000_000), client, 0)));
-        }
-    }
-    assert!(runs > 100_000 && asked > runs, "{runs} runs, {asked} asked");
+    };
+    let clients = clock.block_on_all((0..1000).map(client));
+    let [runs, grants, refusals] = [0, 1, 2].map(|column| clients.iter().map(|client| client[column]).sum::<u64>());
+    assert!(runs > 100_000 && refusals > 90_000, "{runs} runs, {refusals} refused");
     // Hardly a grant is missing: the budget is used up nearly all the time.
-    assert!((runs * 99 / 1000..=runs / 10).contains(&granted), "{granted} for {runs}");
+    assert!((runs * 99 / 1000..=runs / 10).contains(&grants), "{grants} for {runs}");
 }
 
 #[derive(Clone, Debug)]

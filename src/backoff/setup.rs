@@ -4,11 +4,15 @@ use core::time::Duration;
 
 use super::watch::{OnDelayChange, OnGiveUp};
 use super::{Backoff, Exhausted};
+#[cfg(target_has_atomic = "64")]
+use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::decision::HintLimit;
 use crate::env::On;
 use crate::error::Unmarked;
 use crate::hooks::And;
+#[cfg(target_has_atomic = "64")]
+use crate::hooks::Budgeted;
 use crate::rng::Rng;
 use crate::run::Run;
 use crate::schedule::{MaxAttempts, MaxElapsed};
@@ -16,15 +20,12 @@ use crate::schedule::{MaxAttempts, MaxElapsed};
 impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     fn scheduled_by<Z>(self, schedule: impl FnOnce(S) -> Z) -> Backoff<Z, C, R, W, M> {
         let run = self.run;
-        Backoff::with(
-            Run::new(schedule(run.schedule), run.hooks, run.clock, run.rng),
-            self.watchers,
-            self.healthy_after,
-        )
+        Backoff::with(Run::new(schedule(run.schedule), run.hooks, run.clock, run.rng), self.healthy_after)
     }
 
     fn watched_by<V>(self, watcher: V) -> Backoff<S, C, R, And<W, V>, M> {
-        Backoff::with(self.run, And(self.watchers, watcher), self.healthy_after)
+        let Run { schedule, hooks, clock, rng, .. } = self.run;
+        Backoff::with(Run::new(schedule, hooks.and(watcher), clock, rng), self.healthy_after)
     }
 
     /// Lets a success count only once it has lasted for `uptime`, measured from the first success after a failure.
@@ -54,7 +55,7 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     ///
     /// As [`Retry::max_retry_after`](crate::retry::Retry::max_retry_after).
     pub fn max_retry_after(mut self, ceiling: Duration) -> Self {
-        self.run.hooks = HintLimit::Refuse(ceiling);
+        self.run.hooks.hint_limit = HintLimit::Refuse(ceiling);
         self
     }
 
@@ -62,7 +63,7 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     ///
     /// As [`Retry::clamp_retry_after`](crate::retry::Retry::clamp_retry_after).
     pub fn clamp_retry_after(mut self, ceiling: Duration) -> Self {
-        self.run.hooks = HintLimit::Clamp(ceiling);
+        self.run.hooks.hint_limit = HintLimit::Clamp(ceiling);
         self
     }
 
@@ -70,7 +71,7 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     ///
     /// As [`Retry::respect_retry_after`](crate::retry::Retry::respect_retry_after).
     pub fn respect_retry_after(mut self, respect: bool) -> Self {
-        self.run.hooks = if respect { HintLimit::DEFAULT } else { HintLimit::Ignore };
+        self.run.hooks.hint_limit = if respect { HintLimit::DEFAULT } else { HintLimit::Ignore };
         self
     }
 
@@ -111,16 +112,46 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
         self.scheduled_by(|schedule| MaxElapsed::new(schedule, max_elapsed))
     }
 
+    /// Asks `budget`, a shared [`RetryBudget`](crate::budget::RetryBudget), before each wait: last of all, so that a
+    /// failure after which there is no attempt for another reason costs nothing.
+    ///
+    /// What counts as a run is a series of failures, when its first failure is reported: the start of the child may be
+    /// so long ago that it has left the budget's window. A success that is reported while no failure is counted was a
+    /// run without a retry, and counts as one. So report them, in the loop form too, or the budget takes the calls that
+    /// fail for all calls.
+    ///
+    /// Without a grant the backoff gives up, with [`StopReason::Budget`](crate::retry::StopReason::Budget).
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff, clock::VirtualClock, retry::StopReason};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// use relent::budget::RetryBudget;
+    ///
+    /// let clock = VirtualClock::new();
+    /// let budget = RetryBudget::new(0.5).min_per_second(0).with_clock(&clock); // one retry for two runs
+    /// let mut backoff = Backoff::new(Policy::fixed(SEC)).budget(&budget).clock(&clock);
+    /// backoff.succeeded();
+    /// backoff.failed();
+    /// assert!(!backoff.exhausted());
+    /// backoff.failed();
+    /// assert_eq!(backoff.attempt().unwrap_err().reason(), StopReason::Budget);
+    /// ```
+    #[cfg(target_has_atomic = "64")]
+    pub fn budget<B: Budget>(self, budget: B) -> Backoff<S, C, R, And<W, Budgeted<B>>, M> {
+        self.watched_by(Budgeted(budget))
+    }
+
     /// Waits on this clock, and reads the time from it.
     pub fn clock<D: Clock>(self, clock: D) -> Backoff<S, D, R, W, M> {
         let Run { schedule, hooks, rng, .. } = self.run;
-        Backoff::with(Run::new(schedule, hooks, On(clock), rng), self.watchers, self.healthy_after)
+        Backoff::with(Run::new(schedule, hooks, On(clock), rng), self.healthy_after)
     }
 
     /// Takes the draws of the jitter from this source, one at most for each failure.
     pub fn rng<Q: Rng>(self, rng: Q) -> Backoff<S, C, Q, W, M> {
         let Run { schedule, hooks, clock, .. } = self.run;
-        Backoff::with(Run::new(schedule, hooks, clock, rng), self.watchers, self.healthy_after)
+        Backoff::with(Run::new(schedule, hooks, clock, rng), self.healthy_after)
     }
 
     /// Calls `observer` with the new [`delay`](Self::delay) whenever it changes: after a failure, and with zero when a
@@ -187,6 +218,6 @@ impl<S, C, R, W> Backoff<S, C, R, W> {
     /// assert!(result.is_err_and(|opaque| opaque.0 == 7));
     /// ```
     pub fn unmarked(self) -> Backoff<S, C, R, W, Unmarked> {
-        Backoff::with(self.run, self.watchers, self.healthy_after)
+        Backoff::with(self.run, self.healthy_after)
     }
 }
