@@ -251,8 +251,8 @@ fn a_series_of_failures_is_one_run_whenever_its_child_was_started() {
     assert_eq!(budget.balance(), 0);
 
     backoff.reset();
-    backoff.failed();
-    assert!(!backoff.exhausted(), "a new series is a new run");
+    let result = clock.block_on(backoff.run(async |attempt: Attempt| Err::<(), _>(attempt.number())));
+    assert_eq!(result, Err(2), "a new series is a new run, and the start of its child is none");
 }
 
 /// What flaps is one series, and counts once; what is healthy again begins anew.
