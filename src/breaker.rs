@@ -102,8 +102,14 @@
 //! ```
 //!
 //! Wrap the run where somebody waits for the answer: a failure that a retry mends does not count, and while the breaker
-//! is open nobody waits. (A probe is then a whole run: let the cooldown be longer than a run lasts.) Wrap each attempt where the work can wait, a queue say: the breaker opens sooner, all runs see
-//! it between their attempts, and they come back when the cooldown ends, spread by the jitter of their own policies.
+//! is open nobody waits. A refused run is not begun, so a [budget](crate::budget) does not count it. A probe is then a
+//! whole run: let the cooldown be longer than a run lasts.
+//!
+//! Wrap each attempt where the work can wait, a queue say: the breaker opens sooner, all runs see it between their
+//! attempts, and they come back when the cooldown ends, spread by the jitter of their own policies. A refusal does not
+//! count as a failure of the service, but it is a failed attempt of its run: it uses up one of the run's attempts, and the
+//! retry after it asks the budget as any other. A cooldown longer than the run's ceiling on hints, or than what is left
+//! until its deadline, ends the run at once.
 //!
 //! # How it is shared
 //!

@@ -91,7 +91,40 @@
 //!
 //! A budget belongs to what it protects: one for each service that can fail on its own, or one that fails takes away the
 //! retries of the others. It is shared by reference or in an `Arc`, never by cloning, and counts for all policies and
-//! layers that use it.
+//! layers that use it. Where runs are nested, each retry of any layer is one more call of the lowest, so one budget for
+//! all of them bounds the product:
+//!
+//! ```
+//! use std::cell::Cell;
+//! use std::time::Duration;
+//! use relent::budget::RetryBudget;
+//! use relent::clock::InstantClock;
+//! use relent::{Policy, retry};
+//!
+//! /// How often the lowest of three layers, three attempts each, is called for one request.
+//! async fn calls(budget: RetryBudget) -> u32 {
+//!     let (calls, clock) = (Cell::new(0), InstantClock::new());
+//!     let call = async |_| {
+//!         calls.set(calls.get() + 1);
+//!         Err::<(), _>("down")
+//!     };
+//!     let low = |_| retry(call, Policy::immediate()).budget(&budget).clock(&clock);
+//!     let middle = |_| retry(low, Policy::immediate()).budget(&budget).clock(&clock);
+//!     let _ = retry(middle, Policy::immediate()).budget(&budget).clock(&clock).await;
+//!     calls.get()
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let of_retries = |retries| RetryBudget::new(0.0).min_per_second(retries).window(Duration::from_secs(1));
+//! assert_eq!(calls(of_retries(100)).await, 27);
+//! assert_eq!(calls(of_retries(5)).await, 6); // the first call, and five retries wherever they are made
+//! # });
+//! ```
+//!
+//! (With a ratio, the runs of the inner layers are runs too, and pay for retries.) A
+//! [breaker](crate::breaker#a-run-as-one-call-or-each-attempt-as-a-call) goes with a budget in either order: the budget
+//! limits how much is tried again while a service fails some calls, the breaker how much is tried at all while it fails
+//! every one.
 //!
 //! It takes no lock: a run is one atomic addition, a retry one compare-exchange, both on 64 bits. This module is absent
 //! on targets without 64-bit atomics.

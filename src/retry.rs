@@ -10,6 +10,9 @@
 //! server's hint over the ceiling, the deadline, the stop signal, the retry budget. Only when all of them agree is a
 //! token spent, an observer told, and a wait begun. The result is always the operation's own.
 //!
+//! A run inside the operation of another multiplies its attempts. Retry in one layer, or share a
+//! [budget](crate::budget) between them.
+//!
 //! # Time
 //!
 //! A wait that cannot be followed by an attempt is never begun, and a wait that was begun is always followed by its

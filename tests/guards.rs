@@ -417,6 +417,23 @@ fn nested_runs_multiply_unless_they_share_a_budget() {
         assert_eq!(calls.get(), (retries + 1).min(27), "{retries} retries");
         assert_eq!(budget.balance(), retries.saturating_sub(26));
     }
+
+    let clock = VirtualClock::new();
+    let budget = by_ratio(&clock, 0.5);
+    let (runs, calls) = (Cell::new(0), Cell::new(0));
+    let count = |attempt: Attempt| runs.set(runs.get() + u32::from(attempt.is_first()));
+    let call = |attempt| {
+        count(attempt);
+        calls.set(calls.get() + 1);
+        ready(Err::<(), _>("E"))
+    };
+    let low = |attempt| {
+        count(attempt);
+        retry(call, Policy::immediate()).budget(&budget).clock(&clock)
+    };
+    clock.block_on(retry(low, Policy::immediate()).budget(&budget).clock(&clock)).unwrap_err();
+    assert_eq!((runs.get(), calls.get()), (2, 2), "two runs, one in each layer, pay for a retry");
+    assert_eq!(budget.balance(), 0);
 }
 
 /// Makes a run, through a half-open breaker, that panics somewhere.

@@ -56,6 +56,9 @@ const HEALTHY_MASK: u64 = (1 << EVENT_SHIFT) - 1;
 const EVENT_MASK: u64 = (1 << EVENT_BITS) - 1;
 const GENERATION_MASK: u64 = u64::MAX >> GENERATION_SHIFT;
 
+// As the module's documentation says.
+const _: () = assert!(GENERATION_MASK + 1 == 16_777_216);
+
 /// The generation of a packed state that is closed, without the cost of unpacking any other.
 #[inline]
 pub(super) const fn closed_generation(word: u64) -> Option<u64> {
