@@ -174,7 +174,7 @@ async fn client(seed: u64, address: SocketAddr, guards: Arc<Guards>, runs: Arc<R
             }
             request(address)
         };
-        let run = retry(attempt, guards.policy).when(|e| transient::io_error(e)).budget(&guards.budget);
+        let run = retry(attempt, guards.policy).when(transient::io_error).budget(&guards.budget);
         let result = guards.breaker.call(run).await;
         one_more(if result.is_ok() { &runs.succeeded } else { &runs.failed });
 

@@ -8,6 +8,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::attempt::is_final_attempt;
+use crate::policy::Policy;
 use crate::rng::Rng;
 use crate::schedule::{Progress, Schedule};
 
@@ -34,7 +35,7 @@ pub enum StopReason {
     NotIdempotent,
     /// All attempts are used up.
     Exhausted,
-    /// The schedule has no further wait, or its next one is [`Duration::MAX`], which means never.
+    /// The schedule has no further wait, or its next one is [`Policy::MAX_DELAY`] or longer, which means never.
     ScheduleEnded,
     /// The server asked for this wait, which is longer than the ceiling on hints.
     RetryAfterTooLong(Duration),
@@ -54,6 +55,7 @@ impl fmt::Display for StopReason {
             Self::NotIdempotent => "not idempotent, and the operation may have been executed",
             Self::Exhausted => "attempts used up",
             Self::ScheduleEnded => "the schedule has no further wait",
+            Self::RetryAfterTooLong(Duration::MAX) => "the server asked not to be called again",
             Self::RetryAfterTooLong(asked) => {
                 return write!(f, "the server asked for a wait of {asked:?}, which is over the ceiling");
             }
@@ -63,6 +65,9 @@ impl fmt::Display for StopReason {
         })
     }
 }
+
+/// A wait of this length never ends: the longest delay that a policy computes, 584 million years.
+const NEVER: Duration = Policy::MAX_DELAY;
 
 /// What to do with a server's hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,15 +146,19 @@ pub(crate) fn decide<S: Schedule + ?Sized>(
         return Err(StopReason::Exhausted);
     }
     let computed = match schedule.next(progress, rng) {
-        None | Some(Duration::MAX) => return Err(StopReason::ScheduleEnded),
-        Some(computed) => computed,
+        Some(computed) if computed < NEVER => computed,
+        _ => return Err(StopReason::ScheduleEnded),
     };
     let wait = match failure.hint() {
         None => computed,
         Some((hint, limit)) => raise(schedule, progress, computed, hint, limit)?,
     };
-    if deadline.is_some_and(|deadline| failure.now().saturating_add(wait) > deadline) {
-        return Err(StopReason::Deadline);
+    if let Some(deadline) = deadline {
+        let now = failure.now();
+        // An attempt that the deadline itself cut short is the last: the next would have no time at all.
+        if now.saturating_add(wait) > deadline || (failure.is_timeout() && now >= deadline) {
+            return Err(StopReason::Deadline);
+        }
     }
     if failure.is_cancelled() {
         return Err(StopReason::Cancelled);
@@ -175,7 +184,10 @@ fn raise<S: Schedule + ?Sized>(
         HintLimit::Refuse(_) => hint,
         HintLimit::Clamp(ceiling) => hint.min(ceiling),
     };
-    Ok(raised(computed, schedule.lower_bound(progress, computed), hint))
+    match raised(computed, schedule.lower_bound(progress, computed), hint) {
+        wait if wait < NEVER => Ok(wait),
+        _ => Err(StopReason::RetryAfterTooLong(hint)),
+    }
 }
 
 /// The computed wait with its lower bound raised to the hint: never earlier than the server asked, and as spread out as

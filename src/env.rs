@@ -53,7 +53,7 @@ pub trait Time: Sleeps {
     fn now(&self) -> Duration;
     /// A future that is ready once `duration` has passed.
     fn timer(&mut self, duration: Duration) -> Self::Sleep;
-    /// A wait between two attempts ended, and it was this long.
+    /// A timer ended, and it was this long.
     fn slept(&mut self, duration: Duration) {
         let _ = duration;
     }
@@ -91,7 +91,7 @@ impl<C: Clock> Reads for On<C> {
     }
 }
 
-/// Waiting by a closure; the time is the later of what the clock says and the sum of the completed waits.
+/// Waiting by a closure; the time is the later of what the clock says and the sum of the completed timers.
 #[derive(Clone, Copy)]
 pub struct SleepBy<F, B> {
     pub(crate) sleep: F,

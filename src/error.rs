@@ -29,7 +29,7 @@ mod circuit_open;
 mod marker;
 mod signs;
 
-pub use as_error::{AsError, Boxed, Dynamic, Plain, PlainError, Typed};
+pub use as_error::{AsError, Boxed, Dynamic, Erased, Plain, PlainError, Typed};
 pub use circuit_open::CircuitOpen;
 #[cfg(feature = "alloc")]
 pub use marker::{NonRetryableError, NotExecuted, RetryAfterError};

@@ -37,7 +37,7 @@ impl<E> fmt::Debug for Retrying<'_, E> {
 /// Something that happened in a run.
 ///
 /// A run emits `Scheduled` before each wait, and one of the others at its end. A run that is dropped emits nothing more,
-/// and neither does the failure of a run that was allowed a single attempt. `Debug` prints no error text.
+/// and a run that was allowed a single attempt has nothing to exhaust. `Debug` prints no error text.
 #[non_exhaustive]
 pub enum Event<'a, E> {
     /// A retry will follow after `delay`.

@@ -116,7 +116,7 @@ impl Verdict {
     /// # }
     /// ```
     #[must_use]
-    pub fn of<E: AsError<K>, K>(error: &E) -> Self {
+    pub fn of<E: AsError<K> + ?Sized, K>(error: &E) -> Self {
         error.as_error().map_or(Self::Transient, |error| Signs::of(error).into())
     }
 }

@@ -148,8 +148,9 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// The hint raises the lower bound of the computed wait and keeps its spread: of a computed wait `c` whose shortest
     /// draw is `lo`, it makes `max(c, hint + (c - lo))`. So no attempt comes earlier than the server asked, and the
     /// clients do not all come back in the same instant. A [`RetryAfterError`](crate::error::RetryAfterError) in the
-    /// error's chain is heard without this; of several hints the longest counts. A hint of [`Duration::MAX`] stops the
-    /// run, and so does one above the ceiling, which is five minutes unless set.
+    /// error's chain is heard without this, of several in a chain the outermost; of that and what the closures say the
+    /// longest counts. A hint of [`Duration::MAX`] stops the run, and so does one above the ceiling, which is five minutes
+    /// unless set.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -265,7 +266,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
 
     /// Calls `observer` before each wait, once it is certain that the retry will happen.
     ///
-    /// [`Retrying::delay`] is the wait itself: jitter drawn, hint included. A panic in it unwinds through the run.
+    /// [`Retrying::delay`] is the wait itself: jitter drawn, hint included. The wait begins when `observer` returns, so
+    /// the time that it takes comes on top, and a deadline may pass meanwhile. A panic in it unwinds through the run.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -374,9 +376,10 @@ where
     /// Drops an attempt that takes longer than `limit`, and fails it with what `to_error` makes of the
     /// [`AttemptTimeout`].
     ///
-    /// The limit is cut to what remains until the deadline. Waits are not charged to it, and no two attempts are ever
-    /// alive. The failure counts and may be retried like any other, but no marker is looked for in it and
-    /// [`when`](Self::when) is not asked. Where the error converts, write `|timeout| timeout.into()`.
+    /// The limit is cut to what remains until the deadline, and an attempt that this cuts short is the last. Waits are not
+    /// charged to it, and no two attempts are ever alive. The failure counts and may be retried like any other, whatever
+    /// [`when`](Self::when) and a [`NonRetryableError`](crate::NonRetryableError) in it would say: to retry no timeout,
+    /// put the time limit into the operation. Where the error converts, write `|timeout| timeout.into()`.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -45,11 +45,14 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
     /// The attempt that now begins.
     #[inline]
     pub(crate) fn attempt(&self, previous_delay: Duration) -> Attempt {
+        let remaining = self.deadline.map(|deadline| deadline.saturating_sub(self.clock.now()));
         Attempt {
             number: self.progress.failures().saturating_add(1),
             max_attempts: decision::attempts_allowed(&self.schedule),
             previous_delay,
-            remaining: self.deadline.map(|deadline| deadline.saturating_sub(self.clock.now())),
+            // A clock that stepped back gives no more time than there was.
+            remaining: remaining
+                .map(|remaining| self.schedule.max_elapsed().map_or(remaining, |all| remaining.min(all))),
         }
     }
 

@@ -8,6 +8,10 @@ use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use common::{MS, SEC, Script, always_fails};
@@ -44,18 +48,29 @@ fn an_unbounded_run_costs_only_the_attempts_it_makes() {
     }
 }
 
-/// Field case 20: no wait and no limit is a legal configuration; the run yields, so others get their turn.
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Field case 20: no wait and no limit is a legal configuration; the run yields, so others get their turn, and asks to
+/// be polled again.
 #[test]
 fn a_run_without_waits_yields() {
     let script = always_fails();
-    let turns = Cell::new(0_u32);
     let run = retry(|_| script.call(), Policy::immediate().unbounded()).clock(&script.clock);
-    let mut run = std::pin::pin!(run);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    while turns.get() < 3 {
-        assert!(std::future::Future::poll(run.as_mut(), &mut context).is_pending());
-        turns.set(turns.get() + 1);
-        assert_eq!(script.count(), 32 * turns.get() as usize);
+    let mut run = pin!(run);
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    for turn in 1..=3 {
+        assert!(run.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert_eq!(script.count(), 32 * turn);
+        assert_eq!(woken.0.load(Ordering::Relaxed) as usize, turn);
     }
 }
 
@@ -70,8 +85,8 @@ fn polling_a_waiting_run_draws_nothing() {
     let script = always_fails();
     let policy = Policy::exponential(SEC).max_attempts(2);
     let run = retry(|_| script.call(), policy).clock(&script.clock).rng(counting);
-    let mut run = std::pin::pin!(run);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut run = pin!(run);
+    let mut context = Context::from_waker(Waker::noop());
     for step in 0..50 {
         assert!(run.as_mut().poll(&mut context).is_pending(), "{step}");
         script.clock.advance(10 * MS);
@@ -138,13 +153,31 @@ fn a_panicking_hook_ends_the_run() {
     let script = always_fails();
     let run = retry(|_| script.call(), Policy::fixed(MS)).clock(&script.clock).on_retry(|_| panic!("hook"));
     let mut run = Box::pin(run);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut context = Context::from_waker(Waker::noop());
     let first = catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut context)));
     assert!(first.is_err());
     let second = catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut context)));
     assert_eq!(second.unwrap_err().downcast_ref::<&str>(), Some(&"a retry was polled after it had ended"));
     assert_eq!(script.count(), 1);
     assert_eq!(script.clock.sleepers(), 0);
+}
+
+/// An operation that panics when it is called again ends the run too; the wait before it is not polled once more.
+#[test]
+fn a_panicking_operation_ends_the_run() {
+    let clock = VirtualClock::new();
+    let op = |attempt: relent::Attempt| {
+        assert!(attempt.is_first(), "operation");
+        std::future::ready(Err::<(), _>("E"))
+    };
+    let mut run = Box::pin(retry(op, Policy::fixed(MS)).clock(&clock));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(run.as_mut().poll(&mut context).is_pending());
+    clock.advance(MS);
+    assert!(catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut context))).is_err());
+    let again = catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut context)));
+    assert_eq!(again.unwrap_err().downcast_ref::<&str>(), Some(&"a retry was polled after it had ended"));
+    assert_eq!(clock.sleepers(), 0);
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -312,6 +345,9 @@ fn each_kind_of_end_has_its_reason() {
 
     let never = clock.block_on(retry(async |_| Err::<(), _>("E"), [MS, Duration::MAX]).clock(&clock).report());
     assert_eq!((never.attempts, never.stop), (2, Some(StopReason::ScheduleEnded)));
+    let longest = Policy::fixed(Duration::MAX);
+    let never = clock.block_on(retry(async |_| Err::<(), _>("E"), longest).clock(&clock).report());
+    assert_eq!((never.attempts, never.stop), (1, Some(StopReason::ScheduleEnded)));
 }
 
 /// The events of each ending; a run that was allowed one attempt says nothing of its failure.

@@ -27,13 +27,34 @@ fn a_signal_ends_the_wait() {
     assert_eq!(script.clock.sleepers(), 0);
 }
 
+/// A signal that comes while a run without waits has yielded ends it before another attempt.
+#[test]
+fn a_signal_during_the_yield_ends_the_run() {
+    let stop = Cell::new(false);
+    let script = always_fails();
+    let mut events = Vec::new();
+    let signal = poll_fn(|_| if stop.get() { Poll::Ready(()) } else { Poll::Pending });
+    let run = retry(|_| script.call(), Policy::immediate().unbounded()).clock(&script.clock).cancel_on(signal);
+    let mut run = Box::pin(run.on_event(|event| events.push(format!("{event:?}"))).report());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(run.as_mut().poll(&mut context).is_pending());
+    assert_eq!(script.count(), 32);
+    stop.set(true);
+    let Poll::Ready(report) = run.as_mut().poll(&mut context) else { panic!("still running") };
+    assert_eq!((report.attempts, report.stop), (32, Some(StopReason::Cancelled)));
+    drop(run);
+    assert_eq!(events.last().map(String::as_str), Some("Cancelled"));
+}
+
 /// A signal that has come before the run still lets the first attempt be made, and spends no hook on a retry.
 #[test]
 fn the_first_attempt_is_always_made() {
     let script = always_fails();
-    let mut retries = 0;
+    let (mut retries, mut events) = (0, Vec::new());
     let run = retry(|_| script.call(), Policy::fixed(SEC)).clock(&script.clock).on_retry(|_| retries += 1);
-    let report = script.clock.block_on(run.cancel_on(ready(())).report());
+    let run = run.on_event(|event| events.push(format!("{event:?}"))).cancel_on(ready(()));
+    let report = script.clock.block_on(run.report());
+    assert_eq!(events, ["Cancelled"]);
     assert_eq!((report.attempts, report.elapsed, report.stop), (1, Duration::ZERO, Some(StopReason::Cancelled)));
     assert_eq!(retries, 0);
 

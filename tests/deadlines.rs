@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use common::{MS, SEC, Script, always_fails};
 use relent::clock::{Clock, VirtualClock, clock_fn};
+use relent::error::{NotExecuted, RetryAfterError};
 use relent::retry::{AttemptTimeout, StopReason};
-use relent::{Policy, retry};
+use relent::{NonRetryableError, Policy, retry};
 
 /// Field case 50: no attempt begins after the limit, and the run does not wait for one that cannot begin.
 #[test]
@@ -161,6 +162,54 @@ fn an_attempt_is_given_no_more_than_remains() {
     assert_eq!((report.elapsed, report.stop), (4 * SEC, Some(StopReason::Deadline)));
 }
 
+/// An attempt that the deadline cut short is the last, or attempts without any time would follow each other for ever.
+#[test]
+fn an_attempt_cut_by_the_deadline_is_the_last() {
+    let clock = VirtualClock::new();
+    let policy = Policy::immediate().unbounded().max_elapsed(5 * SEC);
+    let run = retry(async |_| pending::<Result<(), &str>>().await, policy).attempt_timeout(2 * SEC, |_| "timed out");
+    let report = clock.block_on(run.clock(&clock).report());
+    assert_eq!((report.attempts, report.elapsed, report.stop), (3, 5 * SEC, Some(StopReason::Deadline)));
+}
+
+/// An attempt's time limit counts as time that passed, with a sleep that is paused or does nothing too.
+#[test]
+fn a_no_op_sleep_counts_timed_out_attempts() {
+    let run = retry(async |_| pending::<Result<(), &str>>().await, Policy::fixed(SEC).unbounded());
+    let run = run.max_elapsed(10 * SEC).attempt_timeout(4 * SEC, |_| "timed out").clock(VirtualClock::new());
+    let report = VirtualClock::new().block_on(run.sleep(|_| std::future::ready(())).report());
+    assert_eq!((report.attempts, report.elapsed, report.stop), (3, 10 * SEC, Some(StopReason::Deadline)));
+}
+
+/// With `.sleep`, what the real clock says counts too where it is the larger.
+#[test]
+fn a_no_op_sleep_does_not_hide_the_clock() {
+    let clock = VirtualClock::new();
+    let op = |_| {
+        clock.advance(3 * SEC);
+        std::future::ready(Err::<(), _>("E"))
+    };
+    let run = retry(op, Policy::fixed(SEC).unbounded().max_elapsed(10 * SEC)).clock(&clock);
+    let report = VirtualClock::new().block_on(run.sleep(|_| std::future::ready(())).report());
+    assert_eq!((report.attempts, report.elapsed, report.stop), (4, 12 * SEC, Some(StopReason::Deadline)));
+}
+
+/// A timeout is no marker and not shown to `.when`, and in all else its error is read like any other.
+#[test]
+fn the_error_of_a_timeout_is_heard() {
+    let clock = VirtualClock::new();
+    let hang = async |_| pending::<Result<(), Box<dyn std::error::Error + Send + Sync>>>().await;
+    let marked = retry(hang, Policy::fixed(SEC)).attempt_timeout(SEC, |t| NonRetryableError::new(t).into());
+    assert_eq!(clock.block_on(marked.clock(&clock).report()).stop, Some(StopReason::Exhausted));
+    let hint = retry(hang, Policy::fixed(SEC)).attempt_timeout(SEC, |t| RetryAfterError::new(t, 60 * SEC).into());
+    assert_eq!(clock.block_on(hint.clock(&clock).report()).elapsed, (3 + 2 * 60) * SEC);
+    let may_have_run = retry(hang, Policy::fixed(SEC)).attempt_timeout(SEC, Into::into).idempotent(false);
+    assert_eq!(clock.block_on(may_have_run.clock(&clock).report()).stop, Some(StopReason::NotIdempotent));
+    let has_not = retry(hang, Policy::fixed(SEC)).attempt_timeout(SEC, |t| NotExecuted::new(t).into());
+    let report = clock.block_on(has_not.idempotent(false).clock(&clock).report());
+    assert_eq!((report.attempts, report.stop), (3, Some(StopReason::Exhausted)));
+}
+
 /// A result that is ready together with the time limit counts.
 #[test]
 fn a_result_at_the_limit_counts() {
@@ -222,7 +271,7 @@ fn a_clock_that_steps_back_does_no_harm() {
     let run = retry(op, Policy::fixed(SEC).max_elapsed(10 * SEC)).clock(&clock);
     let report = VirtualClock::new().block_on(run.report());
     assert_eq!((report.attempts, report.elapsed, report.stop), (3, Duration::ZERO, Some(StopReason::Exhausted)));
-    assert!(remaining.iter().all(Option::is_some));
+    assert!(remaining.iter().all(|left| left.is_some_and(|left| left <= 10 * SEC)), "{remaining:?}");
 }
 
 /// A limit, a wait and a clock at the far end of `Duration` saturate.

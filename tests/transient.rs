@@ -188,14 +188,14 @@ mod io_error {
         }
         let timed_out = || io::Error::from(ErrorKind::TimedOut);
 
-        assert!(when(&timed_out(), |e| io_error(e)));
-        assert!(when(&Wrapper(timed_out()), |e| io_error(e)));
+        assert!(when(&timed_out(), io_error));
+        assert!(when(&Wrapper(timed_out()), io_error));
         let boxed: Box<dyn Error + Send + Sync> = timed_out().into();
         assert!(when(&boxed, |e| io_error(&**e)));
         let boxed: Box<dyn Error> = timed_out().into();
         assert!(when(&boxed, |e| io_error(&**e)));
         let shared: Arc<dyn Error + Send + Sync> = Arc::new(timed_out());
-        assert!(when(&shared, |e| io_error(e)));
+        assert!(when(&shared, io_error));
     }
 }
 

@@ -15,6 +15,7 @@ use alloc::{borrow::Cow, boxed::Box, string::String, vec::Vec};
 /// | [`Typed`] | whatever implements `Error` and owns its data, `Arc<dyn Error + Send + Sync>` included |
 /// | [`Dynamic`] | `Box<dyn Error + Send + Sync>`, `anyhow::Error`, `eyre::Report` |
 /// | [`Boxed`] | `Box<dyn Error>`, `Box<dyn Error + Send>`, `Box<dyn Error + Sync>` |
+/// | [`Erased`] | `dyn Error` itself, behind a reference |
 /// | [`Plain`] | strings, numbers and other [plain data](PlainError), which has no causes |
 ///
 /// A generic function that passes its errors to a run takes the kind as a parameter, or bounds them by `Error`.
@@ -116,6 +117,30 @@ macro_rules! boxed {
 
 #[cfg(feature = "alloc")]
 boxed!(dyn Error, dyn Error + Send, dyn Error + Sync);
+
+/// The kind of `dyn Error` itself, with or without `Send` and `Sync`.
+///
+/// ```
+/// use relent::error::{AsError, Erased};
+///
+/// fn erased(_: &(impl AsError<Erased> + ?Sized)) {}
+/// erased::<dyn std::error::Error>(&std::fmt::Error);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Erased;
+
+macro_rules! erased {
+    ($($error:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl AsError<Erased> for $error {
+            fn as_error(&self) -> Option<&(dyn Error + 'static)> {
+                Some(self)
+            }
+        }
+    )*};
+}
+
+erased!(dyn Error, dyn Error + Send, dyn Error + Sync, dyn Error + Send + Sync);
 
 /// The kind of [plain data](PlainError).
 ///

@@ -21,13 +21,13 @@ const ATTEMPTS_PER_POLL: u32 = 32;
 pub(super) enum State<A, W, E> {
     /// No attempt was made yet.
     New,
-    /// An attempt comes next; the wait before it was this long.
-    Ready(Duration),
+    /// An attempt comes next, without a wait; holds what the last one failed with, if a signal could still end the run.
+    Ready(E),
     /// An attempt is in flight.
     Running(A),
-    /// A wait is on; `held` is what the last attempt failed with, if a signal could end the wait.
+    /// A wait is on; `held` as above.
     Waiting { sleep: W, delay: Duration, held: E },
-    /// The run has ended, or something panicked.
+    /// The run has ended, or is between two attempts, where a panic ends it.
     Finished,
 }
 
@@ -48,7 +48,7 @@ pub(super) type StateOf<F, X> = State<
 /// A pinned [`State`], taken apart.
 enum Step<'a, A, W, E> {
     New,
-    Ready(Duration),
+    Ready(&'a mut E),
     Running(Pin<&'a mut A>),
     Waiting { sleep: Pin<&'a mut W>, delay: Duration, held: &'a mut E },
     Finished,
@@ -63,7 +63,7 @@ impl<A, W, E> State<A, W, E> {
         unsafe {
             match self.get_unchecked_mut() {
                 Self::New => Step::New,
-                Self::Ready(delay) => Step::Ready(*delay),
+                Self::Ready(held) => Step::Ready(held),
                 Self::Running(attempt) => Step::Running(Pin::new_unchecked(attempt)),
                 Self::Waiting { sleep, delay, held } => {
                     Step::Waiting { sleep: Pin::new_unchecked(sleep), delay: *delay, held }
@@ -147,11 +147,14 @@ where
             let (error, is_timeout) = match ended {
                 Outcome::Done(Ok(value)) => return Poll::Ready(this.succeeded(value)),
                 Outcome::Done(Err(error)) => (error, false),
-                Outcome::TimedOut(error) => (error, true),
+                Outcome::TimedOut(limit, error) => {
+                    this.run.clock.slept(limit);
+                    (error, true)
+                }
             };
             match this.run.failed::<F::Error, M>(&error, is_timeout, || this.signal.as_mut().has_come(cx)) {
                 Err(reason) => return Poll::Ready((Err(error), Some(reason))),
-                Ok(Duration::ZERO) => this.state.set(State::Ready(Duration::ZERO)),
+                Ok(Duration::ZERO) => this.state.set(State::Ready(G::hold(error))),
                 Ok(delay) => {
                     let held = G::hold(error);
                     let sleep = this.run.clock.timer(delay);
@@ -199,24 +202,25 @@ where
         (Ok(value), None)
     }
 
-    /// Begins the next attempt once the wait before it is over. Ready with the held error if the signal ended the wait.
+    /// Begins the next attempt once the wait before it is over. Ready with the held error if the signal came instead.
     #[inline]
     fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<F::Error>> {
-        match self.state.as_mut().project() {
-            Step::Ready(delay) => self.begin_attempt(delay),
-            Step::Waiting { sleep, delay, held } => {
-                let stopped = self.signal.as_mut().has_come(cx).then(|| G::release(held)).flatten();
-                if stopped.is_some() {
-                    self.state.set(State::Finished);
-                    self.run.hooks.event(&Event::Cancelled);
-                    return Poll::Ready(stopped);
-                }
-                ready!(sleep.poll(cx));
-                self.run.clock.slept(delay);
-                self.begin_attempt(delay);
-            }
-            Step::New | Step::Running(_) | Step::Finished => {}
+        let (sleep, delay, held) = match self.state.as_mut().project() {
+            Step::Ready(held) => (None, Duration::ZERO, held),
+            Step::Waiting { sleep, delay, held } => (Some(sleep), delay, held),
+            Step::New | Step::Running(_) | Step::Finished => return Poll::Ready(None),
+        };
+        let stopped = self.signal.as_mut().has_come(cx).then(|| G::release(held)).flatten();
+        if stopped.is_some() {
+            self.state.set(State::Finished);
+            self.run.hooks.event(&Event::Cancelled);
+            return Poll::Ready(stopped);
         }
+        if let Some(sleep) = sleep {
+            ready!(sleep.poll(cx));
+            self.run.clock.slept(delay);
+        }
+        self.begin_attempt(delay);
         Poll::Ready(None)
     }
 }

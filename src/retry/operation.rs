@@ -57,8 +57,8 @@ pub trait Attempts<C: Sleeps>: InFlight<C> {
 pub enum Outcome<T, E> {
     /// The operation's own result.
     Done(Result<T, E>),
-    /// It was given up after its time limit, which this error stands for.
-    TimedOut(E),
+    /// It was given up after this long, which the error stands for.
+    TimedOut(Duration, E),
 }
 
 impl<F, Fut, T, E, C> InFlight<C> for F
@@ -186,6 +186,6 @@ where
         if let Poll::Ready(outcome) = self.op.poll(attempt, cx) {
             return Poll::Ready(outcome);
         }
-        timer.poll(cx).map(|()| Outcome::TimedOut((self.to_error)(AttemptTimeout::new(limit))))
+        timer.poll(cx).map(|()| Outcome::TimedOut(limit, (self.to_error)(AttemptTimeout::new(limit))))
     }
 }

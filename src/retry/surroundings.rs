@@ -46,8 +46,11 @@ where
 
     /// Waits by this function, for instance `tokio::time::sleep`.
     ///
-    /// The time elapsed is then the larger of what the run's clock says and the sum of the completed waits, so a paused
-    /// or no-op sleep meets the run's limits as production would.
+    /// The time elapsed is then the larger of what the run's clock says and the sum of the waits and attempt timeouts
+    /// that have passed, so a paused or no-op sleep meets the run's limits as production would. What an operation itself
+    /// spends on a paused clock is not seen; where that matters, give the run the whole clock:
+    /// `.clock(clock_fn(move || start.elapsed(), tokio::time::sleep))`. Set after [`clock`](Self::clock), which replaces
+    /// it.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -5,7 +5,7 @@ use core::iter::successors;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use crate::error::cause;
+use crate::error::{AsError, cause};
 
 /// Chains of sources can loop.
 const MAX_LINKS: usize = 64;
@@ -26,16 +26,24 @@ const MAX_LINKS: usize = 64;
 /// use std::io::{self, ErrorKind};
 /// use relent::transient::io_error;
 ///
-/// // for `.when`, with a typed error and with a boxed one
-/// let typed = |e: &io::Error| io_error(e);
-/// let boxed = |e: &Box<dyn Error + Send + Sync>| io_error(&**e);
-///
 /// let reset = io::Error::from(ErrorKind::ConnectionReset);
-/// assert!(typed(&reset));
-/// assert!(typed(&io::Error::other(reset)));
-/// assert!(!typed(&io::Error::other("connection reset by peer")));
-/// assert!(boxed(&io::Error::from(ErrorKind::TimedOut).into()));
-/// assert!(!boxed(&"timed out".into()));
+/// assert!(io_error(&reset));
+/// assert!(io_error(&io::Error::other(reset)));
+/// assert!(!io_error(&io::Error::other("connection reset by peer")));
+///
+/// let boxed: Box<dyn Error + Send + Sync> = io::Error::from(ErrorKind::TimedOut).into();
+/// assert!(io_error(&boxed));
+/// assert!(!io_error(&"timed out"));
+/// ```
+///
+/// It takes every error that a run takes without `.unmarked()`, so it can be given to `.when` as it stands:
+///
+/// ```
+/// # use std::{io, time::Duration};
+/// # use relent::{Policy, clock::InstantClock, retry, transient};
+/// # async fn connect() -> io::Result<()> {
+/// retry(async |_| tokio::net::TcpStream::connect("localhost:80").await, Policy::DEFAULT).when(transient::io_error).await?;
+/// # Ok(()) }
 /// ```
 ///
 /// # `UnexpectedEof` is ambiguous
@@ -66,8 +74,8 @@ const MAX_LINKS: usize = 64;
 /// assert!(!when(&ConnectError::Connect(lookup())));
 /// ```
 #[must_use]
-pub fn io_error(error: &(dyn Error + 'static)) -> bool {
-    successors(Some(error), |link| beneath(*link))
+pub fn io_error<E: AsError<K> + ?Sized, K>(error: &E) -> bool {
+    successors(error.as_error(), |link| beneath(*link))
         .take(MAX_LINKS)
         .filter_map(|link| link.downcast_ref::<io::Error>())
         .map(io::Error::kind)
