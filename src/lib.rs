@@ -1,5 +1,6 @@
-//! Retry that knows when to relent.
 #![no_std]
+#![cfg_attr(feature = "std", doc = include_str!("../README.md"))]
+#![cfg_attr(not(feature = "std"), doc = "Retry that knows when to relent.")]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
@@ -39,8 +40,3 @@ pub use error::NonRetryableError;
 pub use policy::backoff_sequence;
 pub use policy::{Jitter, Policy};
 pub use retry::retry;
-
-/// The README's snippets, compiled and run.
-#[cfg(all(doctest, feature = "std"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
