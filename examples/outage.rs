@@ -7,8 +7,9 @@
 //! clients.
 //!
 //! `cargo run --release --example outage` plays this four times, in about half a minute. It prints the load on the
-//! server, every character a tenth of a second, and how long the service took to recover; it leaves with an error if the
-//! budget or the breaker did not do what this crate says of them.
+//! server, every character a tenth of a second, and how long the service took to recover. The price of the guards is in
+//! the last column: a run that may not retry fails, at once. The program leaves with an error if the budget or the breaker
+//! did not do what this crate says of them.
 
 use std::fmt;
 use std::io;
@@ -186,6 +187,10 @@ async fn client(seed: u64, address: SocketAddr, guards: Arc<Guards>, runs: Arc<R
     }
 }
 
+fn total(loads: &[Load], of: fn(&Load) -> u32) -> u32 {
+    loads.iter().map(of).sum()
+}
+
 /// What was seen of one run of the story.
 struct Seen {
     name: &'static str,
@@ -195,25 +200,23 @@ struct Seen {
 
 impl Seen {
     fn in_outage(&self) -> u32 {
-        self.load[OUTAGE].iter().map(|load| load.requests).sum()
+        total(&self.load[OUTAGE], |load| load.requests)
     }
 
     fn peak(&self) -> u32 {
         self.load.iter().map(|load| load.requests).max().unwrap_or(0)
     }
 
-    fn refused(&self) -> u32 {
-        self.load.iter().map(|load| load.refused).sum()
-    }
-
-    /// From the end of the outage until the service, for half a second, refuses nobody and answers three quarters of
-    /// what it used to.
+    /// From the end of the outage until the service, for half a second, answers at least three quarters of what it used
+    /// to, and turns away at most a tenth of what it gets.
     fn recovery(&self) -> Option<Duration> {
-        let answered = |loads: &[Load]| loads.iter().map(|load| load.answered).sum::<u32>();
-        let usual = answered(&self.load[HEALTHY]) / 2;
-        let is_well =
-            |window: &[Load]| window.iter().all(|load| load.refused == 0) && answered(window) >= usual * 3 / 4;
-        self.load[AFTER].windows(HEALTHY.len() / 2).position(is_well).map(tenths)
+        let in_good_times = total(&self.load[HEALTHY], |load| load.answered);
+        let is_well = |half_second: &[Load]| {
+            let turned_away = total(half_second, |load| load.refused);
+            2 * total(half_second, |load| load.answered) >= in_good_times * 3 / 4
+                && turned_away <= total(half_second, |load| load.requests) / 10
+        };
+        self.load[AFTER].windows(5).position(is_well).map(tenths)
     }
 
     /// The load as a line of bars, each eighth of the height 20 requests.
@@ -255,7 +258,8 @@ impl fmt::Display for Seen {
         let recovery =
             self.recovery().map_or_else(|| format!("over {:?}", tenths(AFTER.len())), |time| format!("{time:?}"));
         let [succeeded, failed] = [&self.runs.succeeded, &self.runs.failed].map(|runs| runs.load(Ordering::Relaxed));
-        let (name, in_outage, peak, refused) = (self.name, self.in_outage(), self.peak(), self.refused());
+        let (name, in_outage, peak) = (self.name, self.in_outage(), self.peak());
+        let refused = total(&self.load, |load| load.refused);
         write!(f, "{name:<24}{in_outage:>10}{peak:>8}{refused:>9}{recovery:>12}{succeeded:>11}{failed:>8}")
     }
 }
@@ -270,7 +274,7 @@ fn check(seen: &[Seen; 4]) -> Result<(), String> {
         return Err("with a breaker the service got no fewer requests in the outage".into());
     }
     for Seen { name, load, runs } in [budget, breaker] {
-        let requests: u32 = load.iter().map(|load| load.requests).sum();
+        let requests = total(load, |load| load.requests);
         let begun = runs.begun.load(Ordering::Relaxed);
         if requests > begun + begun / 10 {
             return Err(format!("{name}: {requests} requests for {begun} runs is more than the budget allows"));

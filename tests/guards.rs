@@ -282,6 +282,9 @@ fn of_two_budgets_both_must_grant() {
     backoff.failed();
     assert_eq!(backoff.attempt().unwrap_err().reason(), StopReason::Budget);
     assert_eq!((own.balance(), shared.balance()), (3, 0), "what the first has granted stays spent");
+    clock.advance(2 * SEC);
+    assert_eq!(shared.balance(), 1);
+    assert!(backoff.exhausted(), "though there is budget again");
 }
 
 /// Field case 101: each attempt a call. Three calls fail and open it, and the refusal's hint is the next wait.

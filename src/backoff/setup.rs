@@ -120,7 +120,8 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// run without a retry, and counts as one. So report them, in the loop form too, or the budget takes the calls that
     /// fail for all calls.
     ///
-    /// Without a grant the backoff gives up, with [`StopReason::Budget`](crate::retry::StopReason::Budget).
+    /// Without a grant the backoff gives up, with [`StopReason::Budget`](crate::retry::StopReason::Budget), and stays so
+    /// when the budget has recovered.
     ///
     /// ```
     /// # use core::time::Duration;
