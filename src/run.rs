@@ -39,20 +39,30 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
         H: Hooks<E>,
     {
         self.hooks.started();
-        self.deadline = self.schedule.max_elapsed().map(|limit| self.clock.start().saturating_add(limit));
+        self.deadline = self.schedule.max_elapsed().map(|limit| self.deadline_after(limit));
+    }
+
+    // Out of line, as is `until`, to keep the clock out of the way of a run without a deadline.
+    #[inline(never)]
+    fn deadline_after(&mut self, limit: Duration) -> Duration {
+        self.clock.start().saturating_add(limit)
+    }
+
+    #[inline(never)]
+    fn until(&self, deadline: Duration) -> Duration {
+        let remaining = deadline.saturating_sub(self.clock.now());
+        // A clock that stepped back gives no more time than there was.
+        self.schedule.max_elapsed().map_or(remaining, |all| remaining.min(all))
     }
 
     /// The attempt that now begins.
     #[inline]
     pub(crate) fn attempt(&self, previous_delay: Duration) -> Attempt {
-        let remaining = self.deadline.map(|deadline| deadline.saturating_sub(self.clock.now()));
         Attempt {
             number: self.progress.failures().saturating_add(1),
             max_attempts: decision::attempts_allowed(&self.schedule),
             previous_delay,
-            // A clock that stepped back gives no more time than there was.
-            remaining: remaining
-                .map(|remaining| self.schedule.max_elapsed().map_or(remaining, |all| remaining.min(all))),
+            remaining: self.deadline.map(|deadline| self.until(deadline)),
         }
     }
 
