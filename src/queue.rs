@@ -55,10 +55,10 @@
 //!
 //! | version | in the processor | in the backoff callback | in the `failed` event |
 //! |---|---|---|---|
-//! | 5.81 | 0, 1, 2 | 1, 2 | 1, 2, 3 |
+//! | 6.7 and 5.81 | 0, 1, 2 | 1, 2 | 1, 2, 3 |
 //! | 4.18 and 3.16 | 1, 2, 3 | 1, 2 | 1, 2, 3 |
 //!
-//! So inside a processor of version 5 use [`is_final_attempt_from_attempts_made`][made], and after a failure give
+//! So inside a processor of version 5 or 6 use [`is_final_attempt_from_attempts_made`][made], and after a failure give
 //! [`disposition`] `attempts_made + 1`. In a `failed` handler, and in a processor of version 3 or 4, use
 //! [`is_final_attempt`], and give [`disposition`] the number as it is. A job without `attempts` is tried once there,
 //! whatever its backoff; a [`Policy`] makes 3 attempts unless told otherwise.
