@@ -206,6 +206,7 @@ impl Reads for Parked {
 
 /// A wait that parks the thread that polls it.
 #[derive(Debug)]
+#[must_use = "a sleep does nothing unless polled"]
 pub struct ParkedSleep {
     deadline: Duration,
 }
