@@ -1,1 +1,1 @@
-
+//! Nothing: the member is its tests.

@@ -1,0 +1,7 @@
+use relent::{Jitter, Policy};
+
+const POLICY: Policy = Policy::DEFAULT.jitter(Jitter::Downward(f64::NAN));
+
+fn main() {
+    println!("{POLICY}");
+}

@@ -1,0 +1,7 @@
+use relent::levels::Levels;
+
+static LEVELS: Levels = Levels::new(&[]);
+
+fn main() {
+    println!("{LEVELS:?}");
+}

@@ -1,0 +1,7 @@
+use relent::{Policy, retry};
+
+async fn run() {
+    retry(async |_| Err::<(), _>("down"), Policy::DEFAULT);
+}
+
+fn main() {}
