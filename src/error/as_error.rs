@@ -124,7 +124,8 @@ boxed!(dyn Error, dyn Error + Send, dyn Error + Sync);
 /// use relent::error::{AsError, Erased};
 ///
 /// fn erased(_: &(impl AsError<Erased> + ?Sized)) {}
-/// erased::<dyn std::error::Error>(&std::fmt::Error);
+/// let error: &(dyn std::error::Error + 'static) = &std::fmt::Error;
+/// erased(error);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Erased;
