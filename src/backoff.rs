@@ -364,7 +364,9 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     /// Begins to measure how long a success lasts.
     fn came_up(&mut self) {
         let now = self.run.clock.now();
-        self.up_since.get_or_insert(now);
+        let since = self.up_since.get_or_insert(now);
+        // Of a success behind which the clock has stepped back, as of a failure.
+        *since = now.min(*since);
         self.settle();
     }
 
@@ -394,7 +396,10 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     }
 
     fn wait(&mut self) -> Wait<C::Sleep> {
-        let delay = self.ready_at.saturating_sub(self.run.clock.now());
+        let now = self.run.clock.now();
+        // A failure behind which the clock has stepped back is taken to happen now: the wait is no longer than asked.
+        self.ready_at = self.ready_at.min(now.saturating_add(self.delay));
+        let delay = self.ready_at.saturating_sub(now);
         Wait::new((!delay.is_zero()).then(|| self.run.clock.timer(delay)), delay)
     }
 

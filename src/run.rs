@@ -49,15 +49,18 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
     }
 
     #[inline(never)]
-    fn until(&self, deadline: Duration) -> Duration {
-        let remaining = deadline.saturating_sub(self.clock.now());
-        // A clock that stepped back gives no more time than there was.
-        self.schedule.max_elapsed().map_or(remaining, |all| remaining.min(all))
+    fn until(&mut self, deadline: Duration) -> Duration {
+        let now = self.clock.now();
+        // A clock that has stepped back gives no more time than there was.
+        let latest = self.schedule.max_elapsed().map_or(deadline, |limit| now.saturating_add(limit));
+        let deadline = deadline.min(latest);
+        self.deadline = Some(deadline);
+        deadline.saturating_sub(now)
     }
 
     /// The attempt that now begins.
     #[inline]
-    pub(crate) fn attempt(&self, previous_delay: Duration) -> Attempt {
+    pub(crate) fn attempt(&mut self, previous_delay: Duration) -> Attempt {
         Attempt {
             number: self.progress.failures().saturating_add(1),
             max_attempts: decision::attempts_allowed(&self.schedule),

@@ -4,7 +4,7 @@ mod common;
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::{MS, SEC};
 use proptest::prelude::*;
 use relent::backoff::{Backoff, Wait};
-use relent::clock::{Clock, InstantClock, SystemSleep, VirtualClock};
+use relent::clock::{Clock, InstantClock, SystemSleep, VirtualClock, clock_fn};
 use relent::error::{CircuitOpen, RetryAfterError};
 use relent::levels::Levels;
 use relent::retry::StopReason;
@@ -173,6 +173,31 @@ fn a_wait_counts_from_the_failure() {
 }
 
 /// A wait that is over its limit is refused at once; one that takes exactly that long is not.
+/// Field case 61: a clock that steps back makes no wait longer than its delay, and no success last longer to be health.
+#[test]
+fn a_clock_that_steps_back_lengthens_no_wait() {
+    let now = Cell::new(100 * SEC);
+    let clock = clock_fn(|| now.get(), |_| ready(()));
+    let mut backoff = Backoff::new(Policy::fixed(SEC).unbounded()).healthy_after(MINUTE).clock(&clock);
+    let left = |backoff: &mut Backoff<_, _, _, _, _>| backoff.attempt().unwrap().delay();
+    backoff.failed();
+    assert_eq!((backoff.delay(), left(&mut backoff)), (SEC, SEC));
+    now.set(70 * SEC);
+    assert_eq!(left(&mut backoff), SEC);
+    now.set(70 * SEC + 300 * MS);
+    assert_eq!(left(&mut backoff), 700 * MS, "it runs on from there");
+    now.set(71 * SEC);
+    assert_eq!(left(&mut backoff), Duration::ZERO);
+
+    backoff.succeeded();
+    now.set(41 * SEC);
+    backoff.succeeded();
+    now.set(100 * SEC);
+    assert_eq!(backoff.failure_count(), 1);
+    now.set(101 * SEC);
+    assert_eq!(backoff.failure_count(), 0);
+}
+
 #[test]
 fn a_wait_has_a_limit() {
     let clock = VirtualClock::new();

@@ -274,6 +274,29 @@ fn a_clock_that_steps_back_does_no_harm() {
     assert!(remaining.iter().all(|left| left.is_some_and(|left| left <= 10 * SEC)), "{remaining:?}");
 }
 
+/// Field case 61: the limit then runs anew, once; it does not grow by the step.
+#[test]
+fn a_step_back_gives_no_more_than_the_limit_once_more() {
+    let clock = Cell::new(100 * SEC);
+    let stepping = clock_fn(
+        || clock.get(),
+        |wait| {
+            clock.set(clock.get() + wait);
+            std::future::ready(())
+        },
+    );
+    let op = |attempt: relent::Attempt| {
+        if attempt.number() == 2 {
+            clock.set(clock.get() - 30 * SEC);
+        }
+        std::future::ready(Err::<(), _>("E"))
+    };
+    let run = retry(op, Policy::fixed(SEC).unbounded()).max_elapsed(10 * SEC).clock(&stepping);
+    let report = VirtualClock::new().block_on(run.report());
+    // At 100 and 101 s, then from 72 to 82 s.
+    assert_eq!((report.attempts, report.stop), (13, Some(StopReason::Deadline)));
+}
+
 /// A limit, a wait and a clock at the far end of `Duration` saturate.
 #[test]
 fn huge_times_saturate() {
