@@ -52,9 +52,10 @@
 //! successes close it, one failure opens it again. The cooldown is a [`Policy`], so that it can grow while the probes
 //! fail, and jitter keeps the probes of many processes apart.
 //!
-//! A probe that hangs would hold its slot for ever. So a probe has a *lease* as long as the cooldown without its jitter:
-//! when all slots are taken and the latest probe was admitted that long ago, the next call gets a slot, and the results
-//! of the probes before it are ignored.
+//! A probe that hangs would hold its slot for ever. So the slots have one *lease*, which begins when the first of them is
+//! taken and is as long as the cooldown without its jitter. The first call after its end takes them all back: it begins
+//! the next lease, and the results of the probes before it are ignored. So no slot is lost for longer, whatever happens
+//! in the others; and a probe that began a lease counts if it ends within it, so the breaker makes headway.
 //!
 //! # A run as one call, or each attempt as a call
 //!
@@ -114,8 +115,8 @@
 //! # How it is shared
 //!
 //! All of the state is in two words of 64 bits. The first holds the phase with its counts, the number of the latest trip
-//! or probe, and a generation; every admission and every result that counts is one compare-exchange on it. The second
-//! holds the time of that trip or probe. A call that succeeds while no failure is pending only loads the first, and
+//! or lease, and a generation; every admission and every result that counts is one compare-exchange on it. The second
+//! holds the time of that trip, or at which that lease began. A call that succeeds while no failure is pending only loads the first, and
 //! reads no clock. There is no lock, and no thread waits for another. On targets without 64-bit atomics this module is
 //! absent.
 //!
@@ -123,7 +124,7 @@
 //! up to four preemptions: exactly one, or two, of three calls are admitted when the cooldown ends; a result, a drop and
 //! the end of a lease neither lose a slot nor give it twice; a success that clears a failure does not undo a trip; the
 //! time of a trip is not overwritten by an earlier one. The generation has 24 bits: a result counts wrongly only if it is
-//! reported exactly a multiple of 16 777 216 trips, closes and lost leases after its call was admitted.
+//! reported exactly a multiple of 16 777 216 trips, closes and leases after its call was admitted.
 
 mod build;
 mod call;
@@ -186,7 +187,7 @@ impl<C> CircuitBreaker<C> {
     /// # Errors
     ///
     /// [`CircuitOpen`] if the breaker is open, or half-open with all probes in flight. Its `retry_after` is the time
-    /// until the cooldown ends, or until the probes lose their slots: after that much time the same question is
+    /// until the cooldown ends, or the lease of the slots: after that much time the same question is
     /// answered with a permit, unless another call got it. A refusal does not count as a failure.
     #[inline]
     pub fn acquire(&self) -> Result<Permit<'_, C>, CircuitOpen>
@@ -266,28 +267,30 @@ impl<C: Clock> CircuitBreaker<C> {
     #[cold]
     fn acquire_probe(&self, mut seen: Word) -> Result<Permit<'_, C>, CircuitOpen> {
         loop {
-            let wait = match seen.phase {
+            let next = match seen.phase {
                 Phase::Closed { .. } | Phase::ForcedClosed => return Ok(Permit::new(self, seen.generation)),
-                Phase::ForcedOpen => Some(Duration::MAX),
-                Phase::HalfOpen { in_flight, .. } if in_flight < self.limits.probes => Some(Duration::ZERO),
-                Phase::Open { trips } | Phase::HalfOpen { trips, .. } => self.time_left(seen, trips),
-            };
-            match wait {
-                Some(Duration::ZERO) => {
-                    let next = seen.admit(self.limits);
-                    match self.replace(seen, next) {
-                        Ok(()) => {
-                            // Before the clock and the hook run: should one of them panic, the slot is free again.
-                            let permit = Permit::new(self, next.generation);
-                            self.date(next);
-                            self.announce(seen, next);
-                            return Ok(permit);
-                        }
-                        Err(actual) => seen = actual,
+                Phase::ForcedOpen => return Err(CircuitOpen::new(self.name, Duration::MAX)),
+                Phase::HalfOpen { trips, in_flight: 0, .. } => seen.lease(trips),
+                Phase::Open { trips } | Phase::HalfOpen { trips, .. } => match self.time_left(seen, trips) {
+                    None => {
+                        seen = self.load();
+                        continue;
                     }
+                    Some(Duration::ZERO) => seen.lease(trips),
+                    Some(wait) => seen.admit(self.limits).ok_or(CircuitOpen::new(self.name, wait))?,
+                },
+            };
+            match self.replace(seen, next) {
+                Ok(()) => {
+                    // Before the clock and the hook run: should one of them panic, the slot is free again.
+                    let permit = Permit::new(self, next.generation);
+                    if next.event != seen.event {
+                        self.date(next);
+                    }
+                    self.announce(seen, next);
+                    return Ok(permit);
                 }
-                Some(wait) => return Err(CircuitOpen::new(self.name, wait)),
-                None => seen = self.load(),
+                Err(actual) => seen = actual,
             }
         }
     }
@@ -317,7 +320,7 @@ impl<C: Clock> CircuitBreaker<C> {
         None
     }
 
-    /// What is left of the cooldown, or of the lease of the probes; `None` if the state has moved on.
+    /// What is left of the cooldown, or of the lease of the slots; `None` if the state has moved on.
     fn time_left(&self, seen: Word, trips: u8) -> Option<Duration> {
         let (stamp, age) = self.date(seen)?;
         let nominal = self.cooldown.nominal_after(trips.into());

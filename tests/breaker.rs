@@ -161,7 +161,7 @@ fn a_probe_that_never_ends_loses_its_lease_after_one_cooldown() {
 }
 
 #[test]
-fn a_slow_probe_keeps_its_slot_until_another_call_needs_it() {
+fn a_slow_probe_keeps_its_slot_until_another_call_comes() {
     let clock = VirtualClock::new();
     let breaker = breaker(&clock, 1, secs(10));
     fail(&breaker);
@@ -172,18 +172,75 @@ fn a_slow_probe_keeps_its_slot_until_another_call_needs_it() {
 }
 
 #[test]
-fn a_lease_runs_from_the_latest_admission() {
+fn a_lease_runs_from_the_first_slot_that_is_taken() {
     let clock = VirtualClock::new();
-    let breaker = breaker(&clock, 1, secs(10)).probes(2);
+    let breaker = breaker(&clock, 1, secs(10)).probes(2).success_threshold(2);
     fail(&breaker);
     clock.advance(secs(10));
     let first = breaker.acquire().expect("admitted");
     clock.advance(secs(9));
     let second = breaker.acquire().expect("admitted");
-    clock.advance(secs(9));
-    assert_eq!(retry_after(&breaker), secs(1));
+    assert_eq!(retry_after(&breaker), secs(1), "the second has begun no lease");
     first.neutral();
-    assert_eq!(step(second.success()), Some((State::HalfOpen, State::Closed)));
+    second.neutral();
+
+    let third = breaker.acquire().expect("admitted");
+    let fourth = breaker.acquire().expect("admitted");
+    assert_eq!(retry_after(&breaker), secs(10), "all slots were free");
+    clock.advance(secs(10));
+    third.neutral();
+    let [fifth, sixth] = [(); 2].map(|()| breaker.acquire().expect("all slots were taken back"));
+    assert_eq!(retry_after(&breaker), secs(10), "both count, and no third beside them");
+    assert_eq!(fourth.failure(), None);
+    assert_eq!(fifth.success(), None);
+    assert_eq!(step(sixth.success()), Some((State::HalfOpen, State::Closed)));
+}
+
+/// Field case 89: one of two probes hangs while the other slot comes and goes.
+#[test]
+fn a_probe_that_never_ends_loses_its_lease_whatever_the_other_slots_do() {
+    for probes in 2..=5 {
+        let clock = VirtualClock::new();
+        let breaker = breaker(&clock, 1, secs(10)).probes(probes).success_threshold(255);
+        fail(&breaker);
+        clock.advance(secs(10));
+        let mut hung = vec![breaker.acquire().expect("admitted")];
+        let mut most_at_once = 0;
+        for _ in 0..100 {
+            // All but one end in every round, without a verdict, and one hangs.
+            let mut admitted: Vec<_> = std::iter::from_fn(|| breaker.acquire().ok()).collect();
+            most_at_once = most_at_once.max(admitted.len());
+            assert!(admitted.len() <= probes.into());
+            hung.extend(admitted.pop());
+            clock.advance(secs(9));
+        }
+        assert_eq!(most_at_once, usize::from(probes), "the slots of all that hung were granted again");
+        assert!(hung.len() > 40, "{}", hung.len());
+        assert_eq!(breaker.state(), State::HalfOpen);
+    }
+}
+
+/// What is taken back for a probe that hangs is never all that the others do.
+#[test]
+fn a_breaker_with_a_hung_probe_closes() {
+    for lasts in 1..=9 {
+        let clock = VirtualClock::new();
+        let breaker = breaker(&clock, 1, secs(10)).probes(2).success_threshold(3);
+        fail(&breaker);
+        clock.advance(secs(10));
+        let _hung = breaker.acquire().expect("admitted");
+        let mut in_flight: Vec<(u32, Permit<_>)> = Vec::new();
+        let mut seconds = 0;
+        while breaker.state() != State::Closed {
+            in_flight.extend(std::iter::from_fn(|| breaker.acquire().ok()).map(|permit| (seconds, permit)));
+            clock.advance(secs(1));
+            seconds += 1;
+            while in_flight.first().is_some_and(|(since, _)| *since + lasts <= seconds) {
+                in_flight.remove(0).1.success();
+            }
+            assert!(seconds <= 40, "{lasts}");
+        }
+    }
 }
 
 /// Field case 92.

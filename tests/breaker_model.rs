@@ -47,7 +47,7 @@ struct Model {
     failures: u16,
     successes: u8,
     trips: u32,
-    /// The last trip or admission of a probe.
+    /// The last trip, or the last admission of a probe while no other was in flight.
     since: Duration,
     /// The calls whose results count. In the half-open state these are the probes.
     counting: BTreeSet<usize>,
@@ -76,15 +76,11 @@ impl Model {
                 self.enter(State::HalfOpen);
                 self.successes = 0;
             }
-            State::HalfOpen if self.counting.len() == self.probes => {
-                if wait > Duration::ZERO {
-                    return Err(wait);
-                }
-                self.counting.clear();
-            }
+            State::HalfOpen if wait == Duration::ZERO => self.counting.clear(),
+            State::HalfOpen if self.counting.len() == self.probes => return Err(wait),
             _ => {}
         }
-        if self.state == State::HalfOpen {
+        if self.state == State::HalfOpen && self.counting.is_empty() {
             self.since = self.now;
         }
         self.counting.insert(call);

@@ -77,7 +77,7 @@ impl<C> CircuitBreaker<C> {
     /// a return to closed, waits what the policy waits after `k` failures, jitter included. One draw per trip. `k` stops
     /// at 255. The policy's limits of attempts and of time do not apply: a breaker does not give up.
     ///
-    /// With a cooldown of zero every call is admitted as a probe.
+    /// With a cooldown of zero every call is admitted as a probe, and only the latest counts.
     ///
     /// # Panics
     ///
@@ -102,6 +102,8 @@ impl<C> CircuitBreaker<C> {
     }
 
     /// How many calls a half-open breaker lets through at the same time; 1 by default.
+    ///
+    /// Those of one [lease](super#half-open), that is: what still runs when it ends is not counted any more.
     ///
     /// # Panics
     ///

@@ -15,7 +15,7 @@ use super::State;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) phase: Phase,
-    /// The number of the latest trip or admitted probe, whose time the second word holds. Wraps.
+    /// The number of the latest event whose time the second word holds: a trip, or the beginning of a lease. Wraps.
     pub(super) event: u64,
     /// Changes when the results of the calls in flight stop to count. Wraps.
     pub(super) generation: u64,
@@ -134,19 +134,22 @@ impl Word {
         })
     }
 
-    /// The state after a probe was admitted: to a free slot, or, if there is none, in place of all that hold one.
-    pub(super) const fn admit(self, limits: Limits) -> Self {
-        let probing = match self.phase {
-            Phase::Open { trips } => self.with(Phase::HalfOpen { trips, in_flight: 1, successes: 0 }),
+    /// The state after a probe was admitted to a free slot; `None` if there is none.
+    ///
+    /// It begins no lease, which would lengthen that of a probe that never ends.
+    pub(super) const fn admit(self, limits: Limits) -> Option<Self> {
+        match self.phase {
             Phase::HalfOpen { trips, in_flight, successes } if in_flight < limits.probes => {
-                self.with(Phase::HalfOpen { trips, in_flight: in_flight + 1, successes })
+                Some(self.with(Phase::HalfOpen { trips, in_flight: in_flight + 1, successes }))
             }
-            Phase::HalfOpen { trips, successes, .. } => {
-                self.restart(Phase::HalfOpen { trips, in_flight: 1, successes })
-            }
-            Phase::Closed { .. } | Phase::ForcedOpen | Phase::ForcedClosed => return self,
-        };
-        probing.next_event()
+            _ => None,
+        }
+    }
+
+    /// The state after a probe was admitted that begins a lease; whatever held a slot before has lost it.
+    pub(super) const fn lease(self, trips: u8) -> Self {
+        let successes = if let Phase::HalfOpen { successes, .. } = self.phase { successes } else { 0 };
+        self.restart(Phase::HalfOpen { trips, in_flight: 1, successes }).next_event()
     }
 
     /// `phase`, in which the results of earlier calls do not count.

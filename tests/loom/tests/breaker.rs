@@ -208,6 +208,28 @@ fn a_late_failure_counts_or_loses_its_slot() {
     });
 }
 
+/// One of two probes hangs, and the other is dropped while two calls ask at the end of their lease.
+#[test]
+fn a_hung_probe_and_a_dropped_one_free_two_slots() {
+    bounded(|| {
+        let (breaker, clock) = at_the_end_of_the_cooldown(CircuitBreaker::new().probes(2));
+        let hung = admit(breaker);
+        clock.set(19);
+        let cancelled = admit(breaker);
+        clock.set(20);
+        let dropped = thread::spawn(|| drop(cancelled));
+        let other = ask(breaker);
+        let mine = breaker.acquire().ok();
+        join(dropped);
+        let permits: Vec<_> = [mine, join(other)].into_iter().flatten().collect();
+        assert_eq!(permits.len(), 2);
+        assert_eq!(breaker.acquire().unwrap_err().retry_after(), COOLDOWN);
+        assert_eq!(hung.failure(), None);
+        drop(permits);
+        assert_eq!(free_slots(breaker), 2);
+    });
+}
+
 /// One of two probes succeeds and one is dropped while a call asks.
 #[test]
 fn two_probes_that_end_together_free_two_slots() {
