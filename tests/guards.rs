@@ -401,6 +401,45 @@ fn a_refusal_passes_through_an_inner_run() {
     assert_eq!((report.result, report.attempts, report.elapsed), (Ok(7), 2, 10 * SEC));
 }
 
+/// What one breaker refuses is no failure of another; what could not be executed for other reasons is one.
+#[test]
+fn a_refusal_is_neutral_to_the_breaker_around_it() {
+    let clock = VirtualClock::new();
+    let inner = breaker(&clock, 1, 10 * SEC);
+    open(&inner);
+    let refused = || inner.call(ready(Ok::<(), &str>(())));
+    let typed = async || {
+        inner.call(ready(Err::<(), _>(Box::new(LoadError::Pool(NotExecuted::new("")))))).await.map_err(LoadError::Call)
+    };
+    let outer = breaker(&clock, 1, SEC);
+    clock.block_on(async {
+        outer.call(refused()).await.unwrap_err();
+        outer.call(typed()).await.unwrap_err();
+        outer.call(async { typed().await.map_err(Box::<dyn Error + Send + Sync>::from) }).await.unwrap_err();
+        outer.call(async { typed().await.map_err(std::io::Error::other) }).await.unwrap_err();
+        outer.call(retry(|_| refused(), Policy::immediate()).max_retry_after(SEC).clock(&clock)).await.unwrap_err();
+        outer.call(outer.call(refused())).await.unwrap_err();
+    });
+    outer.call_blocking(|| inner.call_blocking(|| Ok::<(), &str>(()))).unwrap_err();
+    assert_eq!(outer.state(), State::Closed);
+
+    outer.call_blocking(|| Err::<(), _>(LoadError::Pool(NotExecuted::new("connection refused")))).unwrap_err();
+    assert_eq!(outer.state(), State::Open);
+}
+
+/// A probe that another breaker refuses says nothing either: its slot is free at once.
+#[test]
+fn a_refused_probe_frees_its_slot() {
+    let clock = VirtualClock::new();
+    let (inner, outer) = (breaker(&clock, 1, 10 * SEC), breaker(&clock, 1, SEC));
+    open(&inner);
+    open(&outer);
+    clock.advance(SEC);
+    clock.block_on(outer.call(inner.call(ready(Ok::<(), &str>(()))))).unwrap_err();
+    assert_eq!(outer.state(), State::HalfOpen);
+    assert!(outer.acquire().is_ok());
+}
+
 /// Field case 130: three layers of three attempts make 27 calls; one budget for all of them allows its retries and the
 /// first call.
 #[test]

@@ -91,9 +91,9 @@ as_error!(Dynamic, Boxed, Plain);
 impl<C> CircuitBreaker<C> {
     /// Makes one call: awaits `operation` if the breaker admits it, and reports how it ended.
     ///
-    /// An error counts as a failure, unless it is [marked](crate::error) as not retryable: what is wrong with a request
-    /// says nothing about the service, so that is neutral. A call that is dropped before it ends, or panics, is neutral
-    /// too. Futures do nothing until they are awaited, so a refused `operation` never begins; a whole run,
+    /// An error counts as a failure, with two exceptions that say nothing about the service: one that is
+    /// [marked](crate::error) as not retryable, because the request is wrong, and the refusal of another breaker,
+    /// wherever it stands in the chain. These are neutral, and so is a call that is dropped before it ends, or panics. Futures do nothing until they are awaited, so a refused `operation` never begins; a whole run,
     /// `retry(op, policy)`, is an operation like any other.
     ///
     /// # Errors
@@ -122,12 +122,13 @@ impl<C> CircuitBreaker<C> {
         E: AsError<K>,
         C: Clock,
     {
-        self.call_with(operation, is_retryable::<E, K>).await
+        self.call_with(operation, is_failure::<E, K>).await
     }
 
     /// [`call`](Self::call) with a predicate that says which errors count as failures; the others are neutral.
     ///
-    /// It takes any error type, and looks for no marker.
+    /// It takes any error type, and looks for no marker; [`Signs`](crate::error::Signs) tells a predicate what
+    /// [`call`](Self::call) goes by.
     ///
     /// # Errors
     ///
@@ -178,7 +179,7 @@ impl<C> CircuitBreaker<C> {
         E: AsError<K>,
         C: Clock,
     {
-        self.call_blocking_with(operation, is_retryable::<E, K>)
+        self.call_blocking_with(operation, is_failure::<E, K>)
     }
 
     /// [`call_with`](Self::call_with) for a thread: the operation is a closure, called if the breaker admits it.
@@ -199,8 +200,9 @@ impl<C> CircuitBreaker<C> {
     }
 }
 
-fn is_retryable<E: AsError<K>, K>(error: &E) -> bool {
-    !Auto::<K>::signs(error).not_retryable()
+fn is_failure<E: AsError<K>, K>(error: &E) -> bool {
+    let signs = Auto::<K>::signs(error);
+    !signs.not_retryable() && !signs.refused()
 }
 
 impl<C: Clock> Permit<'_, C> {

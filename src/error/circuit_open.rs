@@ -96,7 +96,7 @@ pub(super) struct Mark {
 
 impl Mark {
     pub(super) fn signs(&self) -> Signs {
-        Signs { not_executed: true, retry_after: Some(self.retry_after), ..Signs::NONE }
+        Signs { not_executed: true, refused: true, retry_after: Some(self.retry_after), ..Signs::NONE }
     }
 }
 

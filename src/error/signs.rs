@@ -11,7 +11,7 @@ use super::{AsError, MAX_STEPS, cause, chain, circuit_open};
 /// use relent::error::{CircuitOpen, Signs};
 ///
 /// let signs = Signs::of(&CircuitOpen::new("payments", Duration::from_secs(3)));
-/// assert!(signs.not_executed());
+/// assert!(signs.not_executed() && signs.refused());
 /// assert_eq!(signs.retry_after(), Some(Duration::from_secs(3)));
 /// assert!(!signs.not_retryable());
 ///
@@ -21,6 +21,7 @@ use super::{AsError, MAX_STEPS, cause, chain, circuit_open};
 pub struct Signs {
     pub(crate) not_retryable: bool,
     pub(crate) not_executed: bool,
+    pub(crate) refused: bool,
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -31,10 +32,10 @@ impl Signs {
     /// use relent::error::Signs;
     ///
     /// assert!(!Signs::NONE.not_retryable());
-    /// assert!(!Signs::NONE.not_executed());
+    /// assert!(!Signs::NONE.not_executed() && !Signs::NONE.refused());
     /// assert_eq!(Signs::NONE.retry_after(), None);
     /// ```
-    pub const NONE: Self = Self { not_retryable: false, not_executed: false, retry_after: None };
+    pub const NONE: Self = Self { not_retryable: false, not_executed: false, refused: false, retry_after: None };
 
     /// Reads the markers of `error` and of its causes, in one walk along the first 64 links of the chain.
     ///
@@ -71,6 +72,7 @@ impl Signs {
         Self {
             not_retryable: self.not_retryable || deeper.not_retryable,
             not_executed: self.not_executed || deeper.not_executed,
+            refused: self.refused || deeper.refused,
             retry_after: self.retry_after.or(deeper.retry_after),
         }
     }
@@ -98,6 +100,20 @@ impl Signs {
     #[must_use]
     pub const fn not_executed(&self) -> bool {
         self.not_executed
+    }
+
+    /// Whether a circuit breaker refused the operation: a [`CircuitOpen`](super::CircuitOpen) is in the chain.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use relent::error::{CircuitOpen, NotExecuted, Signs};
+    ///
+    /// assert!(Signs::of(&CircuitOpen::new("payments", Duration::ZERO)).refused());
+    /// assert!(!Signs::of(&NotExecuted::new("connection refused")).refused());
+    /// ```
+    #[must_use]
+    pub const fn refused(&self) -> bool {
+        self.refused
     }
 
     /// How long to wait before the next attempt; of several hints the outermost.
