@@ -362,7 +362,8 @@ impl<C: Clock> CircuitBreaker<C> {
 
     /// The draw of a trip: its number and its time, hashed. All who ask find the same, so it need not be kept.
     fn draw(&self, stamp: Stamp) -> f64 {
-        let seed = self.seed.unwrap_or_else(process_seed);
+        // Breakers of one process that trip together differ in where they are.
+        let seed = self.seed.unwrap_or_else(|| default_seed(core::ptr::from_ref(self).addr()));
         SeededRng::new(seed ^ stamp.pack()).next_f64()
     }
 }
@@ -378,17 +379,17 @@ impl<C> fmt::Debug for CircuitBreaker<C> {
     }
 }
 
-/// Differs between processes, so that those that trip together do not come back together.
+/// Differs between processes and between the breakers of one, so that those that trip together do not come back together.
 #[cfg(feature = "std")]
-fn process_seed() -> u64 {
+fn default_seed(address: usize) -> u64 {
     use std::hash::{BuildHasher, RandomState};
     use std::sync::LazyLock;
 
-    static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
-    *SEED
+    static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEYS.hash_one(address)
 }
 
 #[cfg(not(feature = "std"))]
-const fn process_seed() -> u64 {
-    0
+const fn default_seed(address: usize) -> u64 {
+    address as u64
 }

@@ -1,6 +1,7 @@
 //! A circuit breaker opens, waits, probes and closes; case numbers are those of failures that people met elsewhere.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::error::Error;
 use std::future::{pending, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -585,6 +586,24 @@ fn a_cooldown_is_drawn_once_per_trip() {
     assert!(drawn.iter().any(|wait| *wait < ms(5_500)) && drawn.iter().any(|wait| *wait > ms(9_500)));
     let mean = drawn.iter().sum::<Duration>() / 200;
     assert!((ms(7_200)..ms(7_800)).contains(&mean), "{mean:?}");
+}
+
+#[test]
+fn breakers_that_trip_together_come_back_apart() {
+    let distinct = |seed: Option<u64>| {
+        let clock = VirtualClock::new();
+        let breakers = [(); 100].map(|()| {
+            let breaker = CircuitBreaker::new().failure_threshold(1).with_clock(&clock);
+            let breaker = breaker.cooldown(Policy::fixed(secs(30)).jitter(Jitter::Full));
+            if let Some(seed) = seed { breaker.seed(seed) } else { breaker }
+        });
+        breakers.iter().for_each(|breaker| _ = fail(breaker));
+        let waits: Vec<_> = breakers.iter().map(retry_after).collect();
+        assert_eq!(waits, breakers.iter().map(retry_after).collect::<Vec<_>>());
+        waits.into_iter().collect::<HashSet<_>>().len()
+    };
+    assert!(distinct(None) > 90);
+    assert_eq!(distinct(Some(7)), 1, "a seed makes it reproducible");
 }
 
 #[test]

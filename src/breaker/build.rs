@@ -133,8 +133,9 @@ impl<C> CircuitBreaker<C> {
 
     /// Makes the jitter of the cooldown reproducible: the same trips at the same times draw the same.
     ///
-    /// Without it every process draws differently. Where there is no randomness to start from (without the `std` feature,
-    /// and on `wasm32-unknown-unknown`), give each device a seed of its own, or all that fail together come back together.
+    /// Without it every process draws differently, and so does each of its breakers. Where there is no randomness to start
+    /// from (without the `std` feature, and on `wasm32-unknown-unknown`), give each device a seed of its own, or all that
+    /// fail together come back together.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
