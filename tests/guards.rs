@@ -5,9 +5,9 @@ mod common;
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
-use std::future::{Future, Ready, ready};
+use std::future::{Future, Ready, poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use common::{MS, SEC};
@@ -536,6 +536,34 @@ fn a_panic_leaves_no_slot_taken_and_no_token_twice() {
         assert_eq!(budget.balance(), 100 - granted, "{what}");
         assert_eq!(breaker.state(), State::HalfOpen, "{what}");
         assert!(breaker.acquire().is_ok(), "{what}");
+    }
+}
+
+/// A run whose first poll panicked is over: polled again, it neither counts once more nor makes an attempt.
+#[test]
+fn a_panic_at_the_first_poll_ends_the_run() {
+    let stops: [fn() -> bool; 2] = [|| panic!("a bug in the signal"), || false];
+    for stop in stops {
+        let clock = VirtualClock::new();
+        let budget = by_ratio(&clock, 1.0);
+        let calls = Cell::new(0);
+        let op = |_| {
+            calls.set(calls.get() + 1);
+            bug()
+        };
+        let signal = poll_fn(|_| if stop() { Poll::Ready(()) } else { Poll::Pending });
+        let mut run = Box::pin(retry(op, Policy::fixed(MS)).budget(&budget).cancel_on(signal).clock(&clock));
+        let mut poll = || {
+            let mut context = Context::from_waker(Waker::noop());
+            catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut context)))
+        };
+        assert!(poll().is_err());
+        let made = calls.get();
+        for _ in 0..3 {
+            let message = *poll().unwrap_err().downcast::<&str>().unwrap();
+            assert_eq!(message, "a retry was polled after it had ended");
+        }
+        assert_eq!((calls.get(), budget.balance()), (made, 1));
     }
 }
 

@@ -116,6 +116,8 @@ where
         let Step::New = this.state.as_mut().project() else {
             return self.resume(None, cx);
         };
+        // Before anything is asked: should a budget, a signal or the operation panic, the run has ended.
+        this.state.set(State::Finished);
         this.run.begin();
         // A signal that has come already does not keep the first attempt from being made.
         this.signal.as_mut().has_come(cx);
@@ -179,8 +181,6 @@ where
 {
     #[inline]
     fn begin_attempt(&mut self, previous_delay: Duration) {
-        // Should beginning the attempt panic, nothing of the wait is polled again.
-        self.state.set(State::Finished);
         let attempt = self.op.begin(self.run.attempt(previous_delay), &mut self.run.clock);
         self.state.set(State::Running(attempt));
     }
@@ -220,6 +220,8 @@ where
             ready!(sleep.poll(cx));
             self.run.clock.slept(delay);
         }
+        // Should beginning the attempt panic, nothing of the wait is polled again.
+        self.state.set(State::Finished);
         self.begin_attempt(delay);
         Poll::Ready(None)
     }
