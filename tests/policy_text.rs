@@ -75,6 +75,7 @@ fn a_bad_text_names_the_word_its_position_and_the_rule() {
     const TWICE: &str = "each clause may stand once";
     const ATTEMPTS: &str =
         "expected a number from 1 to 4294967295 and the word attempts; for any number, write unbounded";
+    const STRAY: &str = "a duration may only follow exponential, linear, fixed, cap or within; immediate takes none";
     const BASE: &str = "base must be 0 or at least 1 ms (less would round to no wait at all)";
     const MULTIPLIER: &str = "multiplier must be finite and at least 1";
     const FRACTION: &str = "jitter fraction must lie in 0..=1 (25 % is 0.25)";
@@ -103,6 +104,11 @@ fn a_bad_text_names_the_word_its_position_and_the_rule() {
         ("exponential 1s x", 3, "x", NUMBER),
         ("linear 1s x2", 3, "x2", "multiplier belongs to exponential growth alone"),
         ("immediate x2", 2, "x2", CLAUSE),
+        ("immediate 5ms", 2, "5ms", STRAY),
+        ("immediate 0ms", 2, "0ms", STRAY),
+        ("linear 1s 1.5h", 3, "1.5h", STRAY),
+        ("fixed 1s cap 2s 3m attempts", 5, "3m", STRAY),
+        ("immediate 5us", 2, "5us", ATTEMPTS),
         ("exponential 1s cap 2s x2", 5, "x2", CLAUSE),
         ("exponential 1s cap", 4, "", DURATION),
         ("exponential 1s cap x", 4, "x", DURATION),

@@ -24,6 +24,10 @@ const TWICE: Rule = Rule { field: "clause", text: "each clause may stand once" }
 const DURATION: Rule =
     Rule { field: "duration", text: "expected a duration in ms, s, m or h, such as 100ms or 1.5s, to the nanosecond" };
 const NUMBER: Rule = Rule { field: "number", text: "expected a plain decimal number, such as 2 or 0.25" };
+const STRAY: Rule = Rule {
+    field: "clause",
+    text: "a duration may only follow exponential, linear, fixed, cap or within; immediate takes none",
+};
 const ATTEMPTS: Rule = Rule {
     field: "max_attempts",
     text: "expected a number from 1 to 4294967295 and the word attempts; for any number, write unbounded",
@@ -153,6 +157,7 @@ fn clause(policy: Policy, words: &mut Words<'_>) -> Result<(usize, Policy), Poli
         "unbounded" => (1, policy.unbounded()),
         "within" => (2, policy.max_elapsed(words.duration()?)),
         "jitter-above-cap" => (3, policy.allow_jitter_above_cap(true)),
+        word if duration(word).is_some() => return Err(words.refused(STRAY)),
         word if word.starts_with(|first: char| first.is_ascii_digit()) => (1, policy.max_attempts(words.attempts()?)),
         _ => {
             let jitter = words.jitter()?;
