@@ -229,6 +229,10 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// failure may have had its effect, and ends the run with [`StopReason::NotIdempotent`]. An attempt that timed out
     /// may have been executed too.
     ///
+    /// The mark counts wherever it stands in the chain, so it must speak for the whole operation. One that makes several
+    /// calls must not pass on the mark of the second as the cause of its own error: the first has had its effect. Turn
+    /// such a cause into text, or leave it out of `source()`.
+    ///
     /// ```
     /// # use core::time::Duration;
     /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
@@ -236,6 +240,18 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// let clock = VirtualClock::new();
     /// let run = retry(async |_| Err::<(), _>("connection reset"), Policy::fixed(MS)).idempotent(false).clock(&clock);
     /// assert_eq!(clock.block_on(run.report()).stop, Some(StopReason::NotIdempotent));
+    ///
+    /// // The trap: charged again, because the receipt was not sent.
+    /// # use relent::error::NotExecuted;
+    /// let mut charges = 0;
+    /// let mut order = || {
+    ///     charges += 1;
+    ///     let receipt = Err::<(), _>(NotExecuted::new("no connection"));
+    ///     receipt.map_err(std::io::Error::other)
+    /// };
+    /// let run = retry(|_| std::future::ready(order()), Policy::fixed(MS)).idempotent(false).clock(&clock);
+    /// assert_eq!(clock.block_on(run.report()).stop, Some(StopReason::Exhausted));
+    /// assert_eq!(charges, 3);
     /// ```
     pub fn idempotent(self, idempotent: bool) -> Retry<F, S, And<H, Idempotent>, X> {
         self.hook(Idempotent(idempotent))
