@@ -5,6 +5,20 @@ use core::time::Duration;
 /// One call of the operation, as the operation sees it.
 ///
 /// Attempts are numbered from 1, the first call included.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::{Attempt, Policy, clock::VirtualClock, retry};
+///
+/// const SEC: Duration = Duration::from_secs(1);
+///
+/// let clock = VirtualClock::new();
+/// let run = retry(async |attempt| Err::<(), Attempt>(attempt), Policy::fixed(2 * SEC)).unmarked();
+/// let last = clock.block_on(run.max_elapsed(60 * SEC).clock(&clock)).unwrap_err();
+/// assert_eq!((last.number(), last.max_attempts()), (3, 3));
+/// assert_eq!((last.is_first(), last.is_final()), (false, true));
+/// assert_eq!((last.previous_delay(), last.remaining()), (2 * SEC, Some(56 * SEC)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     pub(crate) number: u32,

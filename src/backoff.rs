@@ -191,6 +191,19 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     ///
     /// Every end that is to be followed by a wait is a failure, that of a child which left with success as well. Does
     /// nothing once the backoff has given up.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// let mut backoff = Backoff::new(Policy::linear(SEC)); // three attempts
+    /// assert_eq!(backoff.delay(), Duration::ZERO);
+    /// for (delay, exhausted) in [(SEC, false), (2 * SEC, false), (2 * SEC, true), (2 * SEC, true)] {
+    ///     backoff.failed();
+    ///     assert_eq!((backoff.delay(), backoff.exhausted()), (delay, exhausted));
+    /// }
+    /// assert_eq!(backoff.failure_count(), 3);
+    /// ```
     pub fn failed(&mut self) {
         // Whoever reports a failure without its error asks `exhausted` or `attempt` for the verdict.
         let _ = self.decide::<_, Unmarked>(&());
@@ -200,6 +213,17 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     ///
     /// Only what shows good health is a success. A stream that has opened can still break at its first item; where that
     /// happens, report the item, or set `healthy_after`.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// let mut backoff = Backoff::new(Policy::linear(SEC));
+    /// backoff.failed();
+    /// backoff.failed();
+    /// backoff.succeeded();
+    /// assert_eq!((backoff.failure_count(), backoff.delay()), (0, Duration::ZERO));
+    /// ```
     pub fn succeeded(&mut self) {
         if self.failure_count() == 0 {
             self.run.hooks.watchers.started();
@@ -208,6 +232,19 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     }
 
     /// Forgets everything: no failures, no delay, not given up.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// let mut backoff = Backoff::new([SEC]).healthy_after(60 * SEC);
+    /// backoff.failed();
+    /// backoff.failed();
+    /// assert!(backoff.exhausted());
+    /// backoff.reset(); // by hand: somebody has mended it
+    /// assert!(!backoff.exhausted());
+    /// assert_eq!((backoff.failure_count(), backoff.delay()), (0, Duration::ZERO));
+    /// ```
     pub fn reset(&mut self) {
         self.run.progress = Progress::new();
         self.run.deadline = None;
@@ -238,12 +275,27 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     }
 
     /// The level reached on [`Levels`](crate::levels::Levels), from 0; always 0 on other schedules.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// use relent::levels::{Level, Levels};
+    ///
+    /// static LEVELS: Levels = Levels::new(&[Level::new(2).delay(SEC), Level::unbounded().delay(Duration::from_secs(60))]);
+    /// let mut backoff = Backoff::new(&LEVELS);
+    /// let reached = [(); 4].map(|()| {
+    ///     backoff.failed();
+    ///     (backoff.level(), backoff.level_failure_count())
+    /// });
+    /// assert_eq!(reached, [(0, 1), (0, 2), (1, 1), (1, 2)]);
+    /// ```
     #[must_use]
     pub fn level(&self) -> u32 {
         self.progress().level()
     }
 
-    /// The failures counted on the present level.
+    /// The failures counted on the present [`level`](Self::level).
     #[must_use]
     pub fn level_failure_count(&self) -> u32 {
         self.progress().level_failures()

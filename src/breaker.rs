@@ -189,6 +189,29 @@ impl<C> CircuitBreaker<C> {
     /// [`CircuitOpen`] if the breaker is open, or half-open with all probes in flight. Its `retry_after` is the time
     /// until the cooldown ends, or the lease of the slots: after that much time the same question is
     /// answered with a permit, unless another call got it. A refusal does not count as a failure.
+    ///
+    /// ```
+    /// use relent::breaker::CircuitBreaker;
+    ///
+    /// fn load(breaker: &CircuitBreaker) -> Result<u32, Box<dyn std::error::Error>> {
+    ///     let permit = breaker.acquire()?;
+    ///     match "42".parse() {
+    ///         Ok(value) => {
+    ///             permit.success();
+    ///             Ok(value)
+    ///         }
+    ///         Err(error) => {
+    ///             permit.failure();
+    ///             Err(Box::new(error))
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let breaker = CircuitBreaker::new();
+    /// assert_eq!(load(&breaker).unwrap(), 42);
+    /// breaker.force_open();
+    /// assert!(load(&breaker).unwrap_err().to_string().starts_with("circuit breaker is open"));
+    /// ```
     #[inline]
     pub fn acquire(&self) -> Result<Permit<'_, C>, CircuitOpen>
     where
@@ -202,6 +225,8 @@ impl<C> CircuitBreaker<C> {
     }
 
     /// The state at this moment.
+    ///
+    /// It changes with a call: a breaker whose cooldown has passed is [`Open`](State::Open) until the next one asks.
     #[must_use]
     pub fn state(&self) -> State {
         self.load().state()
@@ -211,6 +236,15 @@ impl<C> CircuitBreaker<C> {
     ///
     /// The refusal's `retry_after` is [`Duration::MAX`], which ends a run at once. The results of calls in flight are
     /// ignored, and so is a cooldown that was running. Returns the transition, or `None` if it was forced open already.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use relent::breaker::{CircuitBreaker, State};
+    /// let breaker = CircuitBreaker::new();
+    /// assert_eq!(breaker.force_open().map(|transition| transition.to()), Some(State::ForcedOpen));
+    /// assert_eq!(breaker.force_open(), None);
+    /// assert_eq!(breaker.acquire().unwrap_err().retry_after(), Duration::MAX);
+    /// ```
     pub fn force_open(&self) -> Option<Transition> {
         self.force(Phase::ForcedOpen)
     }
@@ -218,6 +252,15 @@ impl<C> CircuitBreaker<C> {
     /// Admits every call and ignores every result until [`reset`](Self::reset).
     ///
     /// Returns the transition, or `None` if it was forced closed already.
+    ///
+    /// ```
+    /// # use relent::breaker::{CircuitBreaker, State};
+    /// let breaker = CircuitBreaker::new().failure_threshold(1);
+    /// breaker.force_closed();
+    /// assert_eq!(breaker.acquire()?.failure(), None);
+    /// assert_eq!(breaker.state(), State::ForcedClosed);
+    /// # Ok::<(), relent::error::CircuitOpen>(())
+    /// ```
     pub fn force_closed(&self) -> Option<Transition> {
         self.force(Phase::ForcedClosed)
     }
@@ -225,6 +268,17 @@ impl<C> CircuitBreaker<C> {
     /// Back to closed from any state, forced or not, with nothing counted.
     ///
     /// The results of calls in flight are ignored. Returns the transition, or `None` if it was closed already.
+    ///
+    /// ```
+    /// # use relent::breaker::{CircuitBreaker, State};
+    /// let breaker = CircuitBreaker::new().failure_threshold(1);
+    /// let in_flight = breaker.acquire()?;
+    /// breaker.acquire()?.failure();
+    /// assert_eq!(breaker.reset().map(|transition| transition.from()), Some(State::Open));
+    /// assert_eq!(in_flight.failure(), None);
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// # Ok::<(), relent::error::CircuitOpen>(())
+    /// ```
     pub fn reset(&self) -> Option<Transition> {
         self.force(Phase::Closed { failures: 0 })
     }

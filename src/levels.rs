@@ -17,6 +17,26 @@ use crate::{
 /// One stage of [`Levels`]: how many failures it lasts, and how its waits grow.
 ///
 /// A plain value; [`Levels`] checks it. A level that says nothing but its count repeats the current delay.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::backoff::Backoff;
+/// use relent::levels::{Level, Levels};
+/// use relent::rng::FixedRng;
+///
+/// let ms = Duration::from_millis;
+/// static LEVELS: Levels = Levels::new(&[
+///     Level::new(3).delay(Duration::from_millis(100)).factor(3.0).increment_ms(-50),
+///     Level::unbounded().factor(2.0).max_delay(Duration::from_secs(2)).jitter(0.5),
+/// ]);
+///
+/// let mut backoff = Backoff::new(&LEVELS).rng(FixedRng::new(0.5)); // a quarter off where there is jitter
+/// let waits = [(); 5].map(|()| {
+///     backoff.failed();
+///     backoff.delay()
+/// });
+/// assert_eq!(waits, [ms(100), ms(250), ms(700), ms(1050), ms(1500)]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a level does nothing until it is part of `Levels`"]
 pub struct Level {

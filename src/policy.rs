@@ -122,6 +122,13 @@ impl Policy {
 
     /// `base · n` after `n` failures, without cap or jitter.
     ///
+    /// ```
+    /// # use relent::{Policy, backoff_sequence};
+    /// # use std::time::Duration;
+    /// let minutes = |n: u64| Duration::from_secs(60 * n);
+    /// assert_eq!(backoff_sequence(Policy::linear(minutes(1)), 3), [minutes(1), minutes(2), minutes(3)]);
+    /// ```
+    ///
     /// # Panics
     ///
     /// As [`exponential`](Self::exponential).
@@ -220,6 +227,18 @@ impl Policy {
     /// How long after its start a run may still begin an attempt.
     ///
     /// A wait that would end later is not begun. 584 years (`u64::MAX` nanoseconds) or more is no limit.
+    ///
+    /// ```
+    /// # use relent::{Policy, clock::VirtualClock, retry};
+    /// # use std::time::Duration;
+    /// const SEC: Duration = Duration::from_secs(1);
+    ///
+    /// let clock = VirtualClock::new();
+    /// let policy = Policy::fixed(2 * SEC).unbounded().max_elapsed(5 * SEC);
+    /// let report = clock.block_on(retry(async |_| Err::<(), _>("busy"), policy).clock(&clock).report());
+    /// assert_eq!((report.attempts, report.elapsed), (3, 4 * SEC)); // at 0, 2 and 4 s
+    /// assert_eq!(policy.max_elapsed(Duration::MAX).elapsed_limit(), None);
+    /// ```
     pub const fn max_elapsed(mut self, max_elapsed: Duration) -> Self {
         self.max_elapsed_ns = ms::saturating_ns(max_elapsed);
         self
@@ -229,6 +248,15 @@ impl Policy {
     /// [`Jitter::Decorrelated`] to three times the cap. The other kinds never exceed what was capped.
     ///
     /// Off unless set: it is here for those who must reproduce a system that caps first and spreads afterwards.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let seconds = Duration::from_secs;
+    /// let policy = Policy::fixed(seconds(30)).max_delay(seconds(30)).jitter(Jitter::Proportional(0.2));
+    /// assert_eq!(policy.bounds_after(1), (seconds(24), seconds(30)));
+    /// assert_eq!(policy.allow_jitter_above_cap(true).bounds_after(1), (seconds(24), seconds(36)));
+    /// ```
     pub const fn allow_jitter_above_cap(mut self, allow: bool) -> Self {
         self.jitter_above_cap = allow;
         self
@@ -236,6 +264,16 @@ impl Policy {
 }
 
 /// What was set. These names differ from the setters'; [`PolicyConfig::from`] gives all fields at once.
+///
+/// ```
+/// use relent::{Jitter, Policy, policy::Growth};
+/// use std::time::Duration;
+///
+/// const POLICY: Policy = Policy::DEFAULT;
+/// assert_eq!((POLICY.base(), POLICY.growth()), (Duration::from_millis(100), Growth::Exponential(2.0)));
+/// assert_eq!((POLICY.cap(), POLICY.jitter_above_cap()), (Some(Duration::from_secs(30)), false));
+/// assert_eq!((POLICY.jitter_kind(), POLICY.attempts(), POLICY.elapsed_limit()), (Jitter::Equal, 3, None));
+/// ```
 impl Policy {
     /// The base delay, to the nanosecond (bases above 52 days to the nearest `f64` of milliseconds).
     #[must_use]

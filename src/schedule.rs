@@ -14,6 +14,23 @@ use crate::rng::Rng;
 /// Where a run stands in its schedule.
 ///
 /// One per run: a schedule itself is immutable, so nothing leaks between the runs that share it.
+///
+/// ```
+/// use relent::schedule::Progress;
+///
+/// let mut progress = Progress::new();
+/// progress.count_failure(); // a run does this, then asks its schedule
+/// assert_eq!((progress.failures(), progress.level_failures()), (1, 1));
+///
+/// // What a schedule keeps for its next answer:
+/// progress.set_previous_ms(99.5);
+/// progress.enter_level(1, 0);
+/// assert_eq!(progress.previous_ms(), 99.5);
+/// assert_eq!((progress.level(), progress.level_failures()), (1, 0));
+///
+/// progress.count_failure();
+/// assert_eq!((progress.failures(), progress.level_failures()), (2, 1));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     failures: u32,

@@ -54,6 +54,22 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// Sets the longest hint that is waited for; with a longer one the backoff gives up. Five minutes unless set.
     ///
     /// As [`Retry::max_retry_after`](crate::retry::Retry::max_retry_after).
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff, retry::StopReason};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// use relent::{clock::InstantClock, error::RetryAfterError};
+    ///
+    /// let clock = InstantClock::new();
+    /// let mut backoff = Backoff::new(Policy::fixed(SEC)).max_retry_after(60 * SEC).clock(&clock);
+    /// # runtime.block_on(async {
+    /// assert!(backoff.retry_or(RetryAfterError::new("busy", 60 * SEC)).await.is_ok());
+    /// assert!(backoff.retry_or(RetryAfterError::new("busy", 61 * SEC)).await.is_err());
+    /// # });
+    /// assert_eq!(backoff.attempt().unwrap_err().reason(), StopReason::RetryAfterTooLong(61 * SEC));
+    /// ```
     pub fn max_retry_after(mut self, ceiling: Duration) -> Self {
         self.run.hooks.hint_limit = HintLimit::Refuse(ceiling);
         self
@@ -62,6 +78,21 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// Sets the longest hint that is waited for; a longer one counts as `ceiling`.
     ///
     /// As [`Retry::clamp_retry_after`](crate::retry::Retry::clamp_retry_after).
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff, retry::StopReason};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// use relent::{clock::InstantClock, error::RetryAfterError};
+    ///
+    /// let clock = InstantClock::new();
+    /// let mut backoff = Backoff::new(Policy::fixed(SEC)).clamp_retry_after(60 * SEC).clock(&clock);
+    /// # runtime.block_on(async {
+    /// assert!(backoff.retry_or(RetryAfterError::new("busy", 3600 * SEC)).await.is_ok());
+    /// # });
+    /// assert_eq!(clock.waits(), [60 * SEC]);
+    /// ```
     pub fn clamp_retry_after(mut self, ceiling: Duration) -> Self {
         self.run.hooks.hint_limit = HintLimit::Clamp(ceiling);
         self
@@ -70,6 +101,21 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// With `false`, ignores every hint; with `true`, hears them up to the ceiling of five minutes.
     ///
     /// As [`Retry::respect_retry_after`](crate::retry::Retry::respect_retry_after).
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff, retry::StopReason};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// use relent::{clock::InstantClock, error::RetryAfterError};
+    ///
+    /// let clock = InstantClock::new();
+    /// let mut backoff = Backoff::new(Policy::fixed(SEC)).respect_retry_after(false).clock(&clock);
+    /// # runtime.block_on(async {
+    /// assert!(backoff.retry_or(RetryAfterError::new("busy", 60 * SEC)).await.is_ok());
+    /// # });
+    /// assert_eq!(clock.waits(), [SEC]);
+    /// ```
     pub fn respect_retry_after(mut self, respect: bool) -> Self {
         self.run.hooks.hint_limit = if respect { HintLimit::DEFAULT } else { HintLimit::Ignore };
         self
@@ -144,12 +190,35 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     }
 
     /// Waits on this clock, and reads the time from it.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff};
+    /// # const SEC: Duration = Duration::from_secs(1);
+    /// use relent::clock::{Clock, VirtualClock};
+    ///
+    /// let clock = VirtualClock::new();
+    /// let mut backoff = Backoff::new(Policy::fixed(60 * SEC)).clock(&clock);
+    /// backoff.failed();
+    /// clock.block_on(backoff.attempt().unwrap());
+    /// assert_eq!(clock.now(), 60 * SEC);
+    /// ```
     pub fn clock<D: Clock>(self, clock: D) -> Backoff<S, D, R, W, M> {
         let Run { schedule, hooks, rng, .. } = self.run;
         Backoff::with(Run::new(schedule, hooks, On(clock), rng), self.healthy_after)
     }
 
     /// Takes the draws of the jitter from this source, one at most for each failure.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{Policy, backoff::Backoff};
+    /// use relent::rng::FixedRng;
+    ///
+    /// let mut backoff = Backoff::new(Policy::DEFAULT).rng(FixedRng::new(0.0)); // 50 to 100 ms
+    /// backoff.failed();
+    /// assert_eq!(backoff.delay(), Duration::from_millis(50));
+    /// ```
     pub fn rng<Q: Rng>(self, rng: Q) -> Backoff<S, C, Q, W, M> {
         let Run { schedule, hooks, clock, .. } = self.run;
         Backoff::with(Run::new(schedule, hooks, clock, rng), self.healthy_after)

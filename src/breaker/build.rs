@@ -50,6 +50,13 @@ impl<C> CircuitBreaker<C> {
     }
 
     /// The name that refusals and transitions carry.
+    ///
+    /// ```
+    /// # use relent::breaker::CircuitBreaker;
+    /// let breaker = CircuitBreaker::new().named("payments");
+    /// assert_eq!(breaker.force_open().unwrap().name(), "payments");
+    /// assert_eq!(breaker.acquire().unwrap_err().name(), "payments");
+    /// ```
     #[must_use]
     pub const fn named(mut self, name: &'static str) -> Self {
         self.name = name;
@@ -63,6 +70,18 @@ impl<C> CircuitBreaker<C> {
     /// # Panics
     ///
     /// If it is 0; in a `const` or `static` it then does not compile.
+    ///
+    /// ```
+    /// # use relent::breaker::{CircuitBreaker, State};
+    /// let breaker = CircuitBreaker::new().failure_threshold(2);
+    /// breaker.acquire()?.failure();
+    /// breaker.acquire()?.success();
+    /// breaker.acquire()?.failure();
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// breaker.acquire()?.failure();
+    /// assert_eq!(breaker.state(), State::Open);
+    /// # Ok::<(), relent::error::CircuitOpen>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub const fn failure_threshold(mut self, failures: u16) -> Self {
@@ -108,6 +127,21 @@ impl<C> CircuitBreaker<C> {
     /// # Panics
     ///
     /// If it is 0; in a `const` or `static` it then does not compile.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use relent::breaker::CircuitBreaker;
+    /// # use relent::clock::VirtualClock;
+    /// let clock = VirtualClock::new();
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).probes(2).with_clock(&clock);
+    /// breaker.acquire()?.failure();
+    /// clock.advance(Duration::from_secs(30));
+    /// let probes = [breaker.acquire()?, breaker.acquire()?];
+    /// assert!(breaker.acquire().is_err());
+    /// drop(probes);
+    /// assert!(breaker.acquire().is_ok());
+    /// # Ok::<(), relent::error::CircuitOpen>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub const fn probes(mut self, probes: u8) -> Self {
@@ -123,6 +157,19 @@ impl<C> CircuitBreaker<C> {
     /// # Panics
     ///
     /// If it is 0; in a `const` or `static` it then does not compile.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use relent::breaker::{CircuitBreaker, State};
+    /// # use relent::clock::VirtualClock;
+    /// let clock = VirtualClock::new();
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).success_threshold(2).with_clock(&clock);
+    /// breaker.acquire()?.failure();
+    /// clock.advance(Duration::from_secs(30));
+    /// assert_eq!(breaker.acquire()?.success(), None);
+    /// assert_eq!(breaker.acquire()?.success().map(|transition| transition.to()), Some(State::Closed));
+    /// # Ok::<(), relent::error::CircuitOpen>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub const fn success_threshold(mut self, successes: u8) -> Self {
@@ -136,6 +183,22 @@ impl<C> CircuitBreaker<C> {
     /// Without it every process draws differently, and so does each of its breakers. Where there is no randomness to start
     /// from (without the `std` feature, and on `wasm32-unknown-unknown`), give each device a seed of its own, or all that
     /// fail together come back together.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use relent::{Jitter, Policy};
+    /// # use relent::breaker::CircuitBreaker;
+    /// # use relent::clock::VirtualClock;
+    /// let cooldown = |seed| {
+    ///     let policy = Policy::fixed(Duration::from_secs(30)).jitter(Jitter::Full);
+    ///     let breaker = CircuitBreaker::new().failure_threshold(1).cooldown(policy).seed(seed);
+    ///     let breaker = breaker.with_clock(VirtualClock::new());
+    ///     breaker.acquire().unwrap().failure();
+    ///     breaker.acquire().unwrap_err().retry_after()
+    /// };
+    /// assert_eq!(cooldown(1), cooldown(1));
+    /// assert_ne!(cooldown(1), cooldown(2));
+    /// ```
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
@@ -145,6 +208,22 @@ impl<C> CircuitBreaker<C> {
     /// Calls `hook` after each transition, on the thread that caused it.
     ///
     /// Of transitions that quickly follow each other on different threads, the hooks may run in either order.
+    ///
+    /// ```
+    /// # use std::sync::atomic::{AtomicU32, Ordering};
+    /// # use relent::breaker::{CircuitBreaker, State};
+    /// static TRIPS: AtomicU32 = AtomicU32::new(0);
+    ///
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).on_transition(|transition| {
+    ///     if transition.to() == State::Open {
+    ///         TRIPS.fetch_add(1, Ordering::Relaxed);
+    ///     }
+    /// });
+    /// breaker.acquire()?.failure();
+    /// breaker.reset();
+    /// assert_eq!(TRIPS.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), relent::error::CircuitOpen>(())
+    /// ```
     #[must_use]
     pub const fn on_transition(mut self, hook: fn(&Transition)) -> Self {
         self.on_transition = Some(hook);

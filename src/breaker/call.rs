@@ -187,6 +187,17 @@ impl<C> CircuitBreaker<C> {
     /// # Errors
     ///
     /// As [`call`](Self::call).
+    ///
+    /// ```
+    /// use relent::breaker::{CallError, CircuitBreaker, State};
+    ///
+    /// let breaker = CircuitBreaker::new().failure_threshold(1);
+    /// let status = |code: u16| breaker.call_blocking_with(|| Err::<(), _>(code), |code| *code >= 500);
+    /// assert_eq!(status(404), Err(CallError::Inner(404)));
+    /// assert_eq!(breaker.state(), State::Closed);
+    /// assert_eq!(status(503), Err(CallError::Inner(503)));
+    /// assert_eq!(breaker.state(), State::Open);
+    /// ```
     pub fn call_blocking_with<T, E>(
         &self,
         operation: impl FnOnce() -> Result<T, E>,

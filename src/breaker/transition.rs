@@ -37,10 +37,11 @@ impl fmt::Display for State {
 /// it. `Display` is a line for a log.
 ///
 /// ```
-/// use relent::breaker::CircuitBreaker;
+/// use relent::breaker::{CircuitBreaker, State};
 ///
 /// let breaker = CircuitBreaker::new().named("db").failure_threshold(1);
 /// let tripped = breaker.acquire()?.failure().unwrap();
+/// assert_eq!((tripped.name(), tripped.from(), tripped.to()), ("db", State::Closed, State::Open));
 /// assert_eq!(tripped.to_string(), r#"circuit breaker "db": closed -> open"#);
 /// # Ok::<(), relent::error::CircuitOpen>(())
 /// ```

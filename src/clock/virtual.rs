@@ -137,6 +137,24 @@ impl VirtualClock {
     ///
     /// When a future is pending, none was woken and nobody sleeps on this clock, so that it would wait for ever. Wakes
     /// from other threads are not waited for.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use relent::clock::{Clock, VirtualClock};
+    ///
+    /// const SEC: Duration = Duration::from_secs(1);
+    ///
+    /// let clock = VirtualClock::new();
+    /// let clients = [3, 1, 2].map(|seconds| {
+    ///     let clock = &clock;
+    ///     async move {
+    ///         clock.sleep(seconds * SEC).await;
+    ///         clock.now()
+    ///     }
+    /// });
+    /// assert_eq!(clock.block_on_all(clients), [3 * SEC, SEC, 2 * SEC]);
+    /// assert_eq!(clock.now(), 3 * SEC);
+    /// ```
     #[track_caller]
     pub fn block_on_all<F: Future>(&self, futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
         let ready = Arc::new(Mutex::new(Ready::default()));

@@ -73,6 +73,16 @@ pub fn backoff_sequence(policy: impl Borrow<Policy>, n: usize) -> Vec<Duration> 
 }
 
 /// As [`backoff_sequence`], with draws from `rng`.
+///
+/// ```
+/// use relent::Policy;
+/// use relent::policy::backoff_sequence_with;
+/// use relent::rng::FixedRng;
+/// use std::time::Duration;
+///
+/// let shortest = backoff_sequence_with(Policy::DEFAULT, 3, &mut FixedRng::new(0.0));
+/// assert_eq!(shortest, [50, 100, 200].map(Duration::from_millis)); // equal jitter: half of 100, 200 and 400 ms
+/// ```
 #[cfg(feature = "alloc")]
 #[must_use]
 pub fn backoff_sequence_with<R: Rng + ?Sized>(policy: impl Borrow<Policy>, n: usize, rng: &mut R) -> Vec<Duration> {
