@@ -177,14 +177,14 @@ fn raise<S: Schedule + ?Sized>(
     hint: Duration,
     limit: HintLimit,
 ) -> Result<Duration, StopReason> {
-    let hint = match limit {
+    let floor = match limit {
         HintLimit::Ignore => return Ok(computed),
         _ if hint == Duration::MAX => return Err(StopReason::RetryAfterTooLong(hint)),
         HintLimit::Refuse(ceiling) if hint > ceiling => return Err(StopReason::RetryAfterTooLong(hint)),
         HintLimit::Refuse(_) => hint,
         HintLimit::Clamp(ceiling) => hint.min(ceiling),
     };
-    match raised(computed, schedule.lower_bound(progress, computed), hint) {
+    match raised(computed, schedule.lower_bound(progress, computed), floor) {
         wait if wait < NEVER => Ok(wait),
         _ => Err(StopReason::RetryAfterTooLong(hint)),
     }

@@ -127,3 +127,13 @@ fn a_hint_without_end_stops() {
     let last = run().respect_retry_after(false).max_retry_after(SEC).clock(&clock);
     assert_eq!(clock.block_on(last.report()).stop, too_long);
 }
+
+/// The reason tells what the server asked for, not what it was clamped to.
+#[test]
+fn a_clamp_without_end_stops_with_the_hint_itself() {
+    let clock = VirtualClock::new();
+    let asked = Duration::MAX - SEC;
+    let run = retry(async |_| Err::<(), _>("429"), Policy::fixed(SEC)).retry_after(|_| Some(asked));
+    let report = clock.block_on(run.clamp_retry_after(Policy::MAX_DELAY).clock(&clock).report());
+    assert_eq!(report.stop, Some(StopReason::RetryAfterTooLong(asked)));
+}

@@ -40,7 +40,7 @@ fn values() {
 fn errors() {
     shared!(NonRetryableError, error::RetryAfterError, error::NotExecuted, error::CircuitOpen, error::Signs);
     shared!(error::Auto<()>, error::Undecided, error::Unmarked);
-    shared!(error::Typed, error::Dynamic, error::Boxed, error::Plain);
+    shared!(error::Typed, error::Dynamic, error::Boxed, error::Erased, error::Plain);
 }
 
 #[test]
