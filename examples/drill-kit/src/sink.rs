@@ -132,6 +132,9 @@ impl Sink {
     }
 }
 
+/// How long an answer takes, so that there is time to break things.
+const WORK: Duration = Duration::from_millis(10);
+
 /// What the connections of one sink share.
 struct Desk {
     answer: fn(u64, usize) -> Answer,
@@ -168,6 +171,7 @@ async fn talk(mut stream: TcpStream, desk: Arc<Desk>) -> Result<(), BoxError> {
         stream.read_to_end(&mut Vec::new()).await?;
         return Ok(());
     }
+    tokio::time::sleep(WORK).await;
     stream
         .write_all(match answer {
             Answer::Ok => b"ok\n".as_slice(),
