@@ -132,7 +132,7 @@ fn a_hint_without_end_stops() {
 #[test]
 fn a_clamp_without_end_stops_with_the_hint_itself() {
     let clock = VirtualClock::new();
-    let asked = Duration::MAX - SEC;
+    let asked = Duration::MAX.saturating_sub(SEC);
     let run = retry(async |_| Err::<(), _>("429"), Policy::fixed(SEC)).retry_after(|_| Some(asked));
     let report = clock.block_on(run.clamp_retry_after(Policy::MAX_DELAY).clock(&clock).report());
     assert_eq!(report.stop, Some(StopReason::RetryAfterTooLong(asked)));
