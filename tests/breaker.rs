@@ -597,7 +597,9 @@ fn breakers_that_trip_together_come_back_apart() {
             let breaker = breaker.cooldown(Policy::fixed(secs(30)).jitter(Jitter::Full));
             if let Some(seed) = seed { breaker.seed(seed) } else { breaker }
         });
-        breakers.iter().for_each(|breaker| _ = fail(breaker));
+        for breaker in &breakers {
+            let _ = fail(breaker);
+        }
         let waits: Vec<_> = breakers.iter().map(retry_after).collect();
         assert_eq!(waits, breakers.iter().map(retry_after).collect::<Vec<_>>());
         waits.into_iter().collect::<HashSet<_>>().len()
