@@ -89,6 +89,14 @@ impl Progress {
     }
 }
 
+#[cfg(test)]
+impl Progress {
+    /// A run with so many failures, which to count one by one would take too long.
+    pub(crate) const fn after(failures: u32) -> Self {
+        Self { failures, ..Self::new() }
+    }
+}
+
 /// The waits of a run.
 ///
 /// Implemented for

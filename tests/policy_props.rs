@@ -108,7 +108,7 @@ fn word() -> impl Strategy<Value = String> {
 /// A run that stands at `failures` with this computed delay before.
 fn progress(failures: u32, previous_ms: f64) -> Progress {
     let mut progress = Progress::new();
-    // `Progress` counts one by one; beyond a hundred the properties are covered without it.
+    // `Progress` counts one by one. A unit test of `Policy` goes on from here to `u32::MAX`.
     for _ in 0..failures.min(100) {
         progress.count_failure();
     }

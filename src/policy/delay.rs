@@ -225,3 +225,51 @@ impl fmt::Display for StatefulJitter {
 }
 
 impl Error for StatefulJitter {}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use crate::policy::{Jitter, Policy};
+    use crate::rng::FixedRng;
+    use crate::schedule::{Progress, Schedule};
+
+    const KINDS: [Jitter; 6] = [
+        Jitter::None,
+        Jitter::Full,
+        Jitter::Equal,
+        Jitter::Decorrelated,
+        Jitter::Proportional(0.5),
+        Jitter::Downward(0.5),
+    ];
+
+    /// A run waits what the policy says of its failures, up to the last that can be counted.
+    #[test]
+    fn a_run_waits_what_its_failures_ask_for() {
+        let (base, cap) = (Duration::from_millis(100), Duration::from_secs(3600));
+        let shapes = [Policy::exponential(base).multiplier(1.000_001), Policy::linear(base), Policy::fixed(base)];
+        let counts =
+            (0..1200).chain((7..32).flat_map(|bits| [(1 << bits) - 1, 1 << bits])).chain([u32::MAX - 1, u32::MAX]);
+        for failures in counts {
+            for policy in shapes.into_iter().chain(shapes.map(|policy| policy.max_delay(cap))) {
+                for (jitter, draw) in KINDS.into_iter().flat_map(|kind| [0.0, 0.5, 0.999].map(|draw| (kind, draw))) {
+                    let policy = policy.jitter(jitter);
+                    let mut progress = Progress::after(failures);
+                    let wait = policy.next(&mut progress, &mut FixedRng::new(draw)).unwrap();
+                    let (shortest, longest) = policy.bounds_after(failures);
+                    assert!((shortest..=longest).contains(&wait), "{policy} after {failures}: {wait:?}");
+                    if let Ok(delay) = policy.delay_after(failures, draw) {
+                        assert_eq!(wait, delay, "{policy} after {failures}");
+                    }
+                    assert_eq!(policy.lower_bound(&progress, wait), shortest);
+                }
+            }
+        }
+        let hour = Policy::linear(base).max_delay(cap);
+        assert_eq!(
+            hour.next(&mut Progress::after(35_999), &mut FixedRng::new(0.5)),
+            Some(cap.checked_sub(base).unwrap())
+        );
+        assert_eq!(hour.next(&mut Progress::after(u32::MAX), &mut FixedRng::new(0.5)), Some(cap));
+    }
+}
