@@ -16,7 +16,7 @@ use relent::backoff::Backoff;
 use relent::blocking::{self, StopFlag};
 use relent::clock::{Clock, InstantClock, VirtualClock};
 use relent::levels::{Level, Levels};
-use relent::retry::{Report, StopReason};
+use relent::retry::{Report, StopReason, retry_with};
 use relent::rng::rng_fn;
 use relent::schedule::{Schedule, schedule_fn};
 use relent::{Attempt, Policy, retry};
@@ -157,6 +157,23 @@ fn by_the_async_driver(case: &Case) -> Trace {
     stage.trace(&report)
 }
 
+/// The state that each attempt takes along is the number of attempts before it.
+fn by_the_driver_with_state(case: &Case) -> Trace {
+    let (stage, clock) = (Stage::new(case), VirtualClock::new());
+    let mut made = 0;
+    let op = async |made: &mut u32, attempt: Attempt| {
+        *made += 1;
+        assert_eq!(*made, attempt.number());
+        let (takes, result) = stage.enter(clock.now(), attempt);
+        clock.sleep(takes).await;
+        stage.leave(attempt, result)
+    };
+    let run = retry_with(&mut made, op, schedule(&case.schedule)).clock(&clock);
+    let report = built!(run, stage => clock.block_on(run.report()));
+    assert_eq!(made, report.attempts);
+    stage.trace(&report)
+}
+
 fn by_the_blocking_driver(case: &Case) -> Trace {
     let (stage, clock) = (Stage::new(case), InstantClock::new());
     let op = |attempt| {
@@ -210,6 +227,7 @@ proptest! {
     fn all_drivers_do_as_the_reference(case in case()) {
         let expected = reference(&case, Limited::FromTheStart);
         prop_assert_eq!(&by_the_async_driver(&case), &expected);
+        prop_assert_eq!(&by_the_driver_with_state(&case), &expected);
         prop_assert_eq!(&by_the_blocking_driver(&case), &expected);
 
         let case = Case { idempotent: true, stop_during: None, ..case };
