@@ -17,6 +17,7 @@ use relent::budget::RetryBudget;
 use relent::clock::{Clock, VirtualClock};
 use relent::error::{NotExecuted, RetryAfterError};
 use relent::retry::{Event, StopReason, retry_with};
+use relent::schedule::schedule_fn;
 use relent::{Attempt, NonRetryableError, Policy, blocking, retry};
 
 type Failure = CallError<&'static str>;
@@ -122,6 +123,49 @@ fn a_retry_that_would_not_happen_costs_nothing() {
         let late = Policy::fixed(2 * MS).max_elapsed(MS);
         let ended = run(&clock, late, &budget, &mut || FAILED);
         assert_eq!((ended.1, budget.balance()), (Some(StopReason::Deadline), 7), "{driver}");
+    }
+}
+
+/// Whatever else ends a run is asked before the budget, and observers of retries are told after it.
+#[test]
+fn the_budget_is_asked_last_and_before_the_hooks() {
+    let (clock, retries) = (VirtualClock::new(), Cell::new(0));
+    let (full, empty) = (by_reserve(&clock, 9), by_reserve(&clock, 0));
+    let fails = |_| ready(Err::<(), _>(RetryAfterError::new("busy", SEC)));
+    macro_rules! stop {
+        ($run:expr, $budget:expr) => {{
+            let run = $run.budget($budget).on_retry(|_| retries.set(retries.get() + 1)).clock(&clock);
+            clock.block_on(run.report()).stop
+        }};
+    }
+    let marked = |_| ready(Err::<(), _>(NonRetryableError::new("gone")));
+    let (wait, ended) = (Policy::fixed(MS), schedule_fn(|_| None));
+    for budget in [&full, &empty] {
+        assert_eq!(stop!(retry(marked, wait), budget), Some(StopReason::NotRetryable));
+        assert_eq!(stop!(retry(fails, wait).when(|_| false), budget), Some(StopReason::Declined));
+        assert_eq!(stop!(retry(fails, wait).idempotent(false), budget), Some(StopReason::NotIdempotent));
+        assert_eq!(stop!(retry(fails, wait).max_attempts(1), budget), Some(StopReason::Exhausted));
+        assert_eq!(stop!(retry(fails, &ended), budget), Some(StopReason::ScheduleEnded));
+        let asked = Some(StopReason::RetryAfterTooLong(SEC));
+        assert_eq!(stop!(retry(fails, wait).max_retry_after(MS), budget), asked);
+        assert_eq!(stop!(retry(fails, wait).max_elapsed(MS), budget), Some(StopReason::Deadline));
+        assert_eq!(stop!(retry(fails, wait).cancel_on(ready(())), budget), Some(StopReason::Cancelled));
+    }
+    assert_eq!((full.balance(), clock.now()), (9, Duration::ZERO));
+    assert_eq!(stop!(retry(fails, wait), &empty), Some(StopReason::Budget));
+    assert_eq!(retries.get(), 0, "no retry was announced");
+    assert_eq!(stop!(retry(fails, &[MS, MS]).respect_retry_after(false), &full), Some(StopReason::Exhausted));
+    assert_eq!((full.balance(), retries.get()), (7, 2));
+
+    for budget in [&full, &empty] {
+        let balance = budget.balance();
+        let mut backoff = Backoff::new(wait).max_retry_after(MS).budget(budget).clock(&clock);
+        clock.block_on(backoff.retry_or(RetryAfterError::new("busy", SEC))).unwrap_err();
+        assert_eq!(backoff.attempt().unwrap_err().reason(), StopReason::RetryAfterTooLong(SEC));
+        let mut backoff = Backoff::new(&ended).budget(budget).clock(&clock);
+        backoff.failed();
+        assert_eq!(backoff.attempt().unwrap_err().reason(), StopReason::ScheduleEnded);
+        assert_eq!(budget.balance(), balance);
     }
 }
 
