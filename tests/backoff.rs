@@ -241,6 +241,19 @@ fn nothing_outlives_a_dropped_wait() {
     }
 }
 
+/// A wait of zero asks its clock for no sleep.
+#[test]
+fn a_zero_wait_touches_no_timer() {
+    let clock = clock_fn(|| Duration::ZERO, |wait| -> SystemSleep { unreachable!("a timer of {wait:?}") });
+    let executor = VirtualClock::new();
+    let mut backoff = Backoff::new(Policy::immediate().max_attempts(5)).clock(&clock);
+    executor.block_on(backoff.attempt().unwrap());
+    backoff.failed();
+    executor.block_on(backoff.attempt().unwrap());
+    assert_eq!(executor.block_on(backoff.retry_or("E")), Ok(()));
+    assert_eq!(executor.block_on(backoff.run(async |_| Err::<(), _>("E"))), Err("E"));
+}
+
 /// Loops whose waits are over at once let the executor have its turn, so they can be dropped.
 #[test]
 fn a_loop_without_waits_yields() {
