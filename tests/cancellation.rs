@@ -3,8 +3,9 @@
 mod common;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn, ready};
-use std::rc::Rc;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -103,22 +104,80 @@ fn a_completed_signal_is_left_alone() {
     assert_eq!(polls.get(), 1);
 }
 
+/// A long-lived stop signal that keeps a list of those who wait for it.
+#[derive(Default)]
+struct Token {
+    is_cancelled: Cell<bool>,
+    registered: RefCell<BTreeMap<u32, Waker>>,
+    listeners: Cell<u32>,
+    polls: Cell<u32>,
+}
+
+impl Token {
+    fn cancelled(&self) -> Listener<'_> {
+        self.listeners.set(self.listeners.get() + 1);
+        Listener { token: self, number: self.listeners.get() }
+    }
+
+    fn cancel(&self) {
+        self.is_cancelled.set(true);
+        self.registered.borrow().values().for_each(Waker::wake_by_ref);
+    }
+}
+
+struct Listener<'a> {
+    token: &'a Token,
+    number: u32,
+}
+
+impl Future for Listener<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.token.polls.set(self.token.polls.get() + 1);
+        if self.token.is_cancelled.get() {
+            return Poll::Ready(());
+        }
+        self.token.registered.borrow_mut().insert(self.number, cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        self.token.registered.borrow_mut().remove(&self.number);
+    }
+}
+
 /// Field case 64: a long-lived signal keeps nothing of the runs that listened to it.
 #[test]
 fn a_signal_keeps_no_listener() {
-    let token = Rc::new(());
-    let clock = VirtualClock::new();
-    for _ in 0..20 {
-        let listener = Rc::clone(&token);
-        let signal = async move {
-            std::future::pending::<()>().await;
-            drop(listener);
+    let (token, clock) = (Token::default(), VirtualClock::new());
+    let mut most = 0;
+    for run in 1..=20 {
+        let op = |_| {
+            most = most.max(token.registered.borrow().len());
+            ready(Err::<(), _>("E"))
         };
-        clock
-            .block_on(retry(async |_| Err::<(), _>("E"), Policy::fixed(SEC)).clock(&clock).cancel_on(signal))
-            .unwrap_err();
+        let waiting = retry(op, Policy::fixed(SEC)).clock(&clock).cancel_on(token.cancelled());
+        clock.block_on(waiting).unwrap_err();
+        assert_eq!(clock.now(), 2 * SEC * run, "two waits");
+        assert_eq!(token.registered.borrow().len(), 0, "after run {run}");
+        assert!(token.polls.get() >= 4 * run, "at the first poll, and again in each wait");
     }
-    assert_eq!(Rc::strong_count(&token), 1);
+    assert_eq!(most, 1, "each had registered once");
+
+    // One that is still waiting is reached, and nothing is left of it either.
+    let stopper = async {
+        clock.sleep(SEC).await;
+        token.cancel();
+        Ok(())
+    };
+    let run = async { retry(async |_| Err::<(), _>("E"), [60 * SEC]).clock(&clock).cancel_on(token.cancelled()).await };
+    let both: [Pin<Box<dyn Future<Output = Result<(), &str>>>>; 2] = [Box::pin(run), Box::pin(stopper)];
+    assert_eq!(clock.block_on_all(both), [Err("E"), Ok(())]);
+    assert_eq!(clock.now(), 41 * SEC);
+    assert_eq!(token.registered.borrow().len(), 0);
 }
 
 /// Field case 65: a cancelled or dropped run leaves no timer behind.
