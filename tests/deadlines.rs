@@ -11,10 +11,13 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use common::{MS, SEC, Script, always_fails};
+use relent::backoff::Backoff;
+use relent::breaker::CircuitBreaker;
+use relent::budget::RetryBudget;
 use relent::clock::{Clock, VirtualClock, clock_fn};
 use relent::error::{NotExecuted, RetryAfterError};
 use relent::retry::{AttemptTimeout, StopReason};
-use relent::{NonRetryableError, Policy, retry};
+use relent::{NonRetryableError, Policy, blocking, retry};
 
 /// Field case 50: no attempt begins after the limit, and the run does not wait for one that cannot begin.
 #[test]
@@ -53,6 +56,7 @@ fn a_long_hint_is_refused_by_name() {
     let longer = half_hour + Duration::from_nanos(1);
     assert_eq!(ask(longer, half_hour), (1, Duration::ZERO, Some(StopReason::RetryAfterTooLong(longer))));
     let five_minutes = Duration::from_secs(300);
+    let half_hour = Duration::from_secs(1800);
     let by_default = |hint: Duration| {
         let script = Script::new([Err("busy"), Ok(())]);
         let run = retry(|_| script.call(), Policy::fixed(SEC)).retry_after(|_| Some(hint)).clock(&script.clock);
@@ -60,6 +64,7 @@ fn a_long_hint_is_refused_by_name() {
     };
     assert_eq!(by_default(five_minutes), None);
     assert_eq!(by_default(five_minutes + MS), Some(StopReason::RetryAfterTooLong(five_minutes + MS)));
+    assert_eq!(by_default(half_hour), Some(StopReason::RetryAfterTooLong(half_hour)));
 }
 
 /// Field case 53: the limit runs from the first poll, so a long first attempt uses it.
@@ -85,19 +90,28 @@ fn a_long_first_attempt_uses_the_limit() {
 /// Field case 55: with sleeping switched off, the limits behave as in production.
 #[test]
 fn a_no_op_sleep_meets_the_same_limits() {
-    let attempts = |policy: Policy| {
-        let waits = RefCell::new(Vec::new());
-        let run = retry(async |_| Err::<(), _>("E"), policy.max_elapsed(5 * SEC)).sleep(|wait| {
-            waits.borrow_mut().push(wait);
-            std::future::ready(())
-        });
-        let report = VirtualClock::new().block_on(run.report());
+    let limit = 5 * SEC;
+    let calls = |policy: Policy, switched_off: bool| {
+        let (clock, mut calls) = (VirtualClock::new(), Vec::new());
+        let op = |attempt: relent::Attempt| {
+            calls.push(limit - attempt.remaining().unwrap());
+            std::future::ready(Err::<(), _>("E"))
+        };
+        let run = retry(op, policy.max_elapsed(limit)).clock(&clock);
+        let report = if switched_off {
+            clock.block_on(run.sleep(|_| std::future::ready(())).report())
+        } else {
+            clock.block_on(run.report())
+        };
         assert_eq!(report.stop, Some(StopReason::Deadline));
-        (report.attempts, waits.take())
+        assert_eq!(clock.now().is_zero(), switched_off || report.attempts == 1);
+        calls
     };
-    assert_eq!(attempts(Policy::fixed(10 * SEC)), (1, vec![]));
     let doubling = Policy::exponential(SEC).jitter(relent::Jitter::None).max_attempts(9);
-    assert_eq!(attempts(doubling), (3, vec![SEC, 2 * SEC]));
+    for switched_off in [true, false] {
+        assert_eq!(calls(Policy::fixed(10 * SEC), switched_off), [Duration::ZERO]);
+        assert_eq!(calls(doubling, switched_off), [Duration::ZERO, SEC, 3 * SEC]);
+    }
 }
 
 /// Field case 56: the run's own time limit on an attempt is a failure like any other, and is retried.
@@ -256,6 +270,51 @@ fn only_the_injected_clock_is_touched() {
     let limited = retry(async |_| Err::<(), _>("E"), Policy::fixed(SEC).max_elapsed(SEC)).clock(&clock);
     executor.block_on(limited).unwrap_err();
     assert!(reads.get() > 0);
+}
+
+/// Field case 59: the same for all else that has a clock. On one that stands still no time passes, and what is left is
+/// exact; building reads none.
+#[test]
+fn guards_and_other_drivers_touch_only_the_injected_clock() {
+    let (now, reads, sleeps) = (Cell::new(1_000_000 * SEC), Cell::new(0), RefCell::new(Vec::new()));
+    let clock = clock_fn(
+        || {
+            reads.set(reads.get() + 1);
+            now.get()
+        },
+        |wait| {
+            sleeps.borrow_mut().push(wait);
+            now.set(now.get() + wait);
+            std::future::ready(())
+        },
+    );
+    let budget = RetryBudget::new(0.0).min_per_second(1).window(SEC).with_clock(&clock);
+    let breaker = CircuitBreaker::new().failure_threshold(1).with_clock(&clock);
+    let mut backoff = Backoff::new(Policy::fixed(SEC)).healthy_after(60 * SEC).clock(&clock);
+    let unlimited = blocking::retry(|_| Err::<(), _>("E"), Policy::fixed(SEC)).clock(&clock);
+    assert_eq!(reads.get(), 0);
+
+    assert_eq!(unlimited.call(), Err("E"));
+    assert_eq!((reads.get(), sleeps.take()), (0, vec![SEC, SEC]));
+    let limited = blocking::retry(|_| Err::<(), _>("E"), Policy::fixed(SEC)).max_elapsed(SEC).clock(&clock);
+    assert_eq!(limited.report().call().elapsed, SEC);
+    assert!(reads.take() > 0);
+
+    assert!(budget.try_retry() && !budget.try_retry());
+    assert!(reads.take() > 0);
+    assert!(breaker.acquire().unwrap().failure().is_some());
+    assert_eq!(breaker.acquire().unwrap_err().retry_after(), 30 * SEC);
+    assert!(reads.take() > 0);
+    backoff.failed();
+    assert_eq!(backoff.attempt().unwrap().delay(), SEC);
+    assert!(reads.take() > 0);
+
+    now.set(now.get() + 30 * SEC);
+    assert!(budget.try_retry() && breaker.acquire().is_ok());
+    assert_eq!(backoff.attempt().unwrap().delay(), Duration::ZERO);
+    backoff.succeeded();
+    now.set(now.get() + 60 * SEC);
+    assert_eq!(backoff.failure_count(), 0);
 }
 
 /// Field case 61: a clock that steps back neither panics nor keeps the run from ending.
