@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -68,23 +69,29 @@ fn every_counter_of_bullmq_ends_the_job_after_its_third_attempt() {
 #[test]
 fn a_crash_counts_as_an_attempt() {
     let policy = POLICY.max_attempts(10);
+    // The worker is told how often the broker has delivered the message before.
+    let work = |before: u32, is_killed: bool| match after(policy, before, Verdict::Transient) {
+        dead @ DeadLetter(_) => (false, Some(dead)),
+        Retry(_) if is_killed => (true, None),
+        Retry(_) => (true, Some(after(policy, before + 1, Verdict::Transient))),
+    };
     for killed in [vec![3, 5], vec![1, 2], vec![9, 10], (1..=10).collect()] {
-        let (mut ran, mut deliveries) = (0, 0);
-        let reason = loop {
-            deliveries += 1;
-            if is_final_attempt(deliveries - 1, policy.attempts()) {
-                break Exhausted;
+        let (mut delays, mut has_run) = (Vec::new(), Vec::new());
+        for delivery in 1.. {
+            let (ran, disposition) = work(delivery - 1, killed.contains(&delivery));
+            has_run.extend(ran.then_some(delivery));
+            match disposition {
+                Some(DeadLetter(reason)) => {
+                    assert_eq!(reason, Exhausted);
+                    break;
+                }
+                Some(Retry(delay)) => delays.push(delay),
+                None => {} // redelivered as soon as its lease is over
             }
-            ran += 1;
-            if killed.contains(&deliveries) {
-                continue;
-            }
-            match after(policy, deliveries, Verdict::Transient) {
-                Retry(delay) => assert_eq!(delay, policy.nominal_after(deliveries)),
-                DeadLetter(reason) => break reason,
-            }
-        };
-        assert_eq!((ran, reason), (10, Exhausted), "killed on {killed:?}");
+        }
+        assert_eq!(has_run, (1..=10).collect::<Vec<_>>(), "killed on {killed:?}");
+        let reported = (1..10).filter(|delivery| !killed.contains(delivery));
+        assert_eq!(delays, reported.map(|delivery| policy.nominal_after(delivery)).collect::<Vec<_>>());
     }
 }
 
@@ -102,13 +109,16 @@ fn a_backoff_without_a_number_of_attempts_is_tried_again() {
 #[test]
 fn a_message_that_is_forever_postponed_is_ended_by_its_starts() {
     const MOST_STARTS: u32 = 20;
-    let (mut starts, mut now) = (0, Duration::ZERO);
-    while !is_final_attempt(starts, MOST_STARTS) {
-        starts += 1;
-        now += SEC; // the handler asks to be called again in a second: nothing has finished
-        assert!(matches!(after(POLICY, 0, Verdict::Transient), Retry(Duration::ZERO)));
+    let (mut starts, mut now) = (Vec::new(), Duration::ZERO);
+    // Nothing has finished, so the policy's three attempts are never used up.
+    while let Retry(delay) = after(POLICY, 0, Verdict::RetryAfter(SEC)) {
+        starts.push(now);
+        if is_final_attempt(u32::try_from(starts.len()).unwrap(), MOST_STARTS) {
+            break;
+        }
+        now += delay;
     }
-    assert_eq!((starts, now), (20, 20 * SEC));
+    assert_eq!(starts, (0..20).map(Duration::from_secs).collect::<Vec<_>>());
 }
 
 /// Field case 128: three retries of 5 s are four runs.
@@ -367,13 +377,17 @@ fn sqs_counts_the_receive_in_hand() {
 /// for one extension more and not for another hour.
 #[test]
 fn sqs_extensions_do_not_grow_with_the_time_that_has_passed() {
-    let mut visible_at = Duration::ZERO;
-    for since_receive in (0..=3600).step_by(30).map(Duration::from_secs) {
-        let timeout = sqs_visibility_timeout_for(60 * SEC, since_receive).unwrap();
-        assert_eq!(timeout, 60);
-        visible_at = since_receive + Duration::from_secs(timeout.into());
-    }
-    assert_eq!(visible_at, 3660 * SEC);
+    let lease = Policy::fixed(60 * SEC);
+    let extend = |since_receive| {
+        let timeout = sqs_visibility_timeout(lease, 1, since_receive, &mut HALF.clone()).unwrap();
+        assert_eq!(timeout, sqs_visibility_timeout_for(60 * SEC, since_receive), "the same call");
+        timeout
+    };
+    let until_the_crash = (0..=3600).step_by(30).map(|seconds| extend(Duration::from_secs(seconds)));
+    assert_eq!(until_the_crash.collect::<HashSet<_>>(), HashSet::from([Some(60)]), "seconds from now, a constant");
+    // Until the twelve hours end, which cut the last of them.
+    let last = [43_138, 43_139, 43_140, 43_170, 43_198, 43_199].map(|seconds| extend(Duration::from_secs(seconds)));
+    assert_eq!(last, [Some(60), Some(60), Some(59), Some(29), Some(1), None]);
 }
 
 // Properties.
