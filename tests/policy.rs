@@ -235,16 +235,27 @@ fn one_sided_jitter_keeps_its_spread_at_the_cap() {
 /// Field case 25.
 #[test]
 fn jitter_of_zero_is_none() {
-    for jitter in [Jitter::Proportional(0.0), Jitter::Downward(0.0), Jitter::Proportional(-0.0)] {
+    let draws = [-0.0, 0.0, 0.5, LARGEST_DRAW, 1.0, -0.5, -1.0, f64::MIN, f64::MAX, f64::NEG_INFINITY, f64::NAN];
+    let zeros = [0.0, -0.0];
+    for jitter in zeros.map(Jitter::Proportional).into_iter().chain(zeros.map(Jitter::Downward)) {
         let policy = Policy::exponential(secs(1)).jitter(jitter);
-        for draw in [0.0, 0.5, LARGEST_DRAW] {
+        for draw in draws {
             assert_eq!(policy.delay_after(2, draw), Ok(secs(2)));
         }
         assert_eq!(policy.bounds_after(2), (secs(2), secs(2)));
     }
+    // A negative draw is no draw below the range of any other kind.
+    for jitter in KINDS {
+        let policy = Policy::exponential(secs(1)).jitter(jitter);
+        for negative in [-0.0, -0.5, -1.0, f64::MIN, f64::NEG_INFINITY] {
+            let delays = |draw| policy.delays(always(draw)).take(3).collect::<Vec<_>>();
+            assert_eq!(delays(negative), delays(0.0), "{jitter:?} {negative}");
+        }
+    }
 }
 
-/// Field case 26.
+/// Field case 26. The shortest draw of `downward(1.0)` is above zero, and its wait is zero only below half a millisecond,
+/// where it is rounded down.
 #[test]
 fn jitter_as_large_as_the_delay_reaches_zero() {
     let mut rng = SeededRng::new(26);
@@ -255,8 +266,13 @@ fn jitter_as_large_as_the_delay_reaches_zero() {
     for _ in 0..10_000 {
         let draw = rng.next_f64();
         assert!(both.delay_after(1, draw).unwrap() <= ms(400));
-        assert!(down.delay_after(1, draw).unwrap() <= ms(200));
+        let wait = down.delay_after(1, draw).unwrap();
+        assert!(wait <= ms(200));
+        assert_eq!(wait.is_zero(), 200.0 * (1.0 - draw) < 0.5, "{draw}");
     }
+    let longer = Policy::fixed(Policy::MAX_DELAY).jitter(Jitter::Downward(1.0));
+    assert!(longer.delay_after(1, LARGEST_DRAW).unwrap() > Duration::ZERO);
+    assert_eq!(down.delay_after(1, 0.0), Ok(ms(200)));
 }
 
 #[test]

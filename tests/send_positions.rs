@@ -140,6 +140,7 @@ mod with_shared_state {
         assert_eq!(find(&Client::default(), "ada").await, Ok(3));
     }
 
+    /// Field case 68: an `async fn` retries a method that borrows `&self` and `&str`, without a clone or an `Arc`.
     #[tokio::test(flavor = "multi_thread")]
     async fn in_a_trait_method() {
         let users = Users::new();
@@ -219,6 +220,7 @@ mod with_mutable_state {
         assert_eq!(find(&mut Connection::default(), "ada").await, Ok(3));
     }
 
+    /// Field case 68, for `&mut self`.
     #[tokio::test(flavor = "multi_thread")]
     async fn in_a_trait_method() {
         let mut users = Users::new();
