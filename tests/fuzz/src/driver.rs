@@ -360,7 +360,7 @@ fn any_schedule(data: &mut Unstructured<'_>) -> Result<Box<dyn Schedule>> {
                 let level = if data.arbitrary()? { level.max_delay(any_duration(data)?) } else { level };
                 Ok(level.jitter(unit(data)?))
             })?;
-            Levels::try_from(levels).map_or_else(|_| Box::new(Levels::DEFAULT), |levels| Box::new(levels))
+            Box::new(Levels::try_from(levels).unwrap_or(Levels::DEFAULT))
         }
     })
 }
