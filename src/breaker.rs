@@ -416,7 +416,7 @@ impl<C: Clock> CircuitBreaker<C> {
 
     /// The draw of a trip: its number and its time, hashed. All who ask find the same, so it need not be kept.
     fn draw(&self, stamp: Stamp) -> f64 {
-        // Breakers of one process that trip together differ in where they are.
+        // Breakers of one process that trip together differ in where they are. One that is moved while open draws again.
         let seed = self.seed.unwrap_or_else(|| default_seed(core::ptr::from_ref(self).addr()));
         SeededRng::new(seed ^ stamp.pack()).next_f64()
     }
