@@ -1,5 +1,6 @@
 #![no_std]
 #![cfg_attr(feature = "std", doc = include_str!("../README.md"))]
+#![cfg_attr(feature = "std", doc = "\n# The guide\n\n[Twelve chapters](_guide): what to retry, how often, and why.")]
 #![cfg_attr(not(feature = "std"), doc = "Retry that knows when to relent.")]
 
 #[cfg(feature = "alloc")]
@@ -7,6 +8,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(all(any(doc, doctest), feature = "std"))]
+pub mod _guide;
 mod attempt;
 pub mod backoff;
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
