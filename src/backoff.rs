@@ -162,9 +162,10 @@ impl<S> Backoff<S> {
     /// A backoff that has seen no failure.
     ///
     /// ```
+    /// use std::sync::Mutex;
     /// use relent::{Policy, backoff::Backoff};
     ///
-    /// static BACKOFF: std::sync::Mutex<Backoff<Policy>> = std::sync::Mutex::new(Backoff::new(Policy::DEFAULT));
+    /// static BACKOFF: Mutex<Backoff<Policy>> = Mutex::new(Backoff::new(Policy::DEFAULT));
     /// assert_eq!(BACKOFF.lock().unwrap().failure_count(), 0);
     /// ```
     pub const fn new(schedule: S) -> Self {
@@ -282,7 +283,8 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     /// # const SEC: Duration = Duration::from_secs(1);
     /// use relent::levels::{Level, Levels};
     ///
-    /// static LEVELS: Levels = Levels::new(&[Level::new(2).delay(SEC), Level::unbounded().delay(Duration::from_secs(60))]);
+    /// static LEVELS: Levels =
+    ///     Levels::new(&[Level::new(2).delay(SEC), Level::unbounded().delay(Duration::from_secs(60))]);
     /// let mut backoff = Backoff::new(&LEVELS);
     /// let reached = [(); 4].map(|()| {
     ///     backoff.failed();

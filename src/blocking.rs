@@ -52,8 +52,9 @@ pub use stop_flag::{StopFlag, Stopped};
 /// const POLICY: Policy = Policy::fixed(Duration::from_secs(1));
 ///
 /// let clock = InstantClock::new();
-/// let answer = blocking::retry(|attempt| if attempt.number() < 3 { Err("busy") } else { Ok(42) }, POLICY);
-/// assert_eq!(answer.when(|e| *e == "busy").clock(&clock).call(), Ok(42));
+/// let op = |attempt: relent::Attempt| if attempt.number() < 3 { Err("busy") } else { Ok(42) };
+/// let run = blocking::retry(op, POLICY).when(|e| *e == "busy").clock(&clock);
+/// assert_eq!(run.call(), Ok(42));
 /// assert_eq!(clock.waits(), [Duration::from_secs(1), Duration::from_secs(1)]);
 /// ```
 ///

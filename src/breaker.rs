@@ -89,7 +89,8 @@
 //!     assert!(matches!(refused, Err(CallError::Open(_))));
 //!     assert_eq!((calls(), clock.now()), (0, before));
 //!
-//!     // Each attempt is a call: five attempts fail, in whatever runs. A refused attempt waits for the cooldown to end.
+//!     // Each attempt is a call: five attempts fail, in whatever runs.
+//!     // A refused attempt waits for the cooldown to end.
 //!     breaker.reset();
 //!     for _ in 0..2 {
 //!         let _ = retry(|_| breaker.call(query()), POLICY).clock(&clock).await;

@@ -6,7 +6,8 @@
 //! the limit at the same time, and because the layers of a call chain multiply:
 //!
 //! ```
-//! // Three layers, each of which makes one call and three retries: what the lowest service gets for one request.
+//! // Three layers, each of which makes one call and three retries:
+//! // what the lowest service gets for one request.
 //! assert_eq!(4_u32.pow(3), 64);
 //! // And with the three attempts that this crate's policies make by default:
 //! assert_eq!(3_u32.pow(3), 27);
@@ -19,7 +20,7 @@
 //! ```
 //! use relent::budget::RetryBudget;
 //!
-//! /// What a service gets for 1000 runs of three attempts each, of which it fails all or one call in twenty.
+//! /// What a service gets for 1000 runs of three attempts each.
 //! fn calls(budget: &RetryBudget, fails: impl Fn(u32) -> bool) -> u32 {
 //!     let mut calls = 0;
 //!     for _ in 0..1000 {
@@ -37,7 +38,8 @@
 //!
 //! let tenth = || RetryBudget::new(0.1).min_per_second(0);
 //! assert_eq!(calls(&tenth(), |_| true), 1100);
-//! assert_eq!(calls(&tenth(), |call| call % 20 == 0), 1052); // 52 failed, and all 52 were tried again
+//! // One call in twenty fails: 52 failed, and all 52 were tried again.
+//! assert_eq!(calls(&tenth(), |call| call % 20 == 0), 1052);
 //!
 //! let unlimited = RetryBudget::new(1.0).min_per_second(1000);
 //! assert_eq!(calls(&unlimited, |_| true), 3000);
@@ -49,8 +51,10 @@
 //! 2016), chapter 21; the 64 calls are an example of its chapter 22. Three, because each further attempt helps fewer:
 //!
 //! ```
-//! // Of a million runs whose attempts fail independently, one in ten: how many fail after 1, 2, 3 and 4 attempts.
-//! assert_eq!([1, 2, 3, 4].map(|attempts| 1_000_000 / 10_u32.pow(attempts)), [100_000, 10_000, 1_000, 100]);
+//! // Of a million runs whose attempts fail independently, one in ten:
+//! // how many fail after 1, 2, 3 and 4 attempts.
+//! let failed = [1, 2, 3, 4].map(|attempts| 1_000_000 / 10_u32.pow(attempts));
+//! assert_eq!(failed, [100_000, 10_000, 1_000, 100]);
 //! ```
 //!
 //! # What is counted
@@ -115,9 +119,10 @@
 //! }
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-//! let of_retries = |retries| RetryBudget::new(0.0).min_per_second(retries).window(Duration::from_secs(1));
+//! let second = Duration::from_secs(1);
+//! let of_retries = |retries| RetryBudget::new(0.0).min_per_second(retries).window(second);
 //! assert_eq!(calls(of_retries(100)).await, 27);
-//! assert_eq!(calls(of_retries(5)).await, 6); // the first call, and five retries wherever they are made
+//! assert_eq!(calls(of_retries(5)).await, 6); // the first call, and five retries
 //! # });
 //! ```
 //!

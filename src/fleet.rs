@@ -222,7 +222,8 @@ pub static FLEET_POLICIES: [Site; 14] = [
 /// use core::time::Duration;
 /// use relent::fleet::{self, SiteSchedule};
 ///
-/// let SiteSchedule::FromTtl(policy) = fleet::get("telemetry-lease").unwrap().schedule else { unreachable!() };
+/// let site = fleet::get("telemetry-lease").unwrap();
+/// let SiteSchedule::FromTtl(policy) = site.schedule else { unreachable!() };
 /// let seconds = Duration::from_secs;
 /// assert_eq!(policy(seconds(30)).bounds_after(1), (Duration::from_millis(7500), seconds(15)));
 /// assert_eq!(policy(seconds(0)).bounds_after(1), (Duration::from_millis(500), seconds(1)));

@@ -14,7 +14,8 @@
 //! use relent::{Jitter, Policy};
 //! use std::time::Duration;
 //!
-//! const POLICY: Policy = Policy::exponential(Duration::from_secs(1)).jitter(Jitter::Proportional(25.0));
+//! const BASE: Duration = Duration::from_secs(1);
+//! const POLICY: Policy = Policy::exponential(BASE).jitter(Jitter::Proportional(25.0));
 //! ```
 //!
 //! The compiler prints the rule and points at the setter:

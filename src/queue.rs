@@ -22,7 +22,8 @@
 //!     }
 //! }
 //!
-//! let (reset, malformed) = (io::Error::other("reset"), io::Error::other(NonRetryableError::new("malformed")));
+//! let reset = io::Error::other("reset");
+//! let malformed = io::Error::other(NonRetryableError::new("malformed"));
 //! assert_eq!(failed(&reset, 1), "deliver again in 7.5s");
 //! assert_eq!(failed(&reset, 5), "dead letter, attempts used up: reset");
 //! assert_eq!(failed(&malformed, 1), "dead letter, permanent failure: malformed");
@@ -178,7 +179,8 @@ impl fmt::Display for DeadLetterReason {
 /// use relent::rng::FixedRng;
 /// use relent::{Jitter, Policy};
 ///
-/// const POLICY: Policy = Policy::exponential(Duration::from_secs(10)).jitter(Jitter::None).max_attempts(3);
+/// const POLICY: Policy =
+///     Policy::exponential(Duration::from_secs(10)).jitter(Jitter::None).max_attempts(3);
 /// let after = |finished, verdict| disposition(POLICY, finished, verdict, &mut FixedRng::new(0.5));
 /// let seconds = Duration::from_secs;
 ///
@@ -227,11 +229,12 @@ pub fn disposition(
 ///
 /// const COOLDOWN: Policy = Policy::linear(Duration::from_secs(60)).max_attempts(8);
 /// let now = Duration::from_millis(1_700_000_000_250); // as `relent::transient::unix_now()` gives it
-/// let due = [1, 2, 3].map(|finished| next_attempt_at(now, COOLDOWN, finished, &mut FixedRng::new(0.5)).unwrap());
-/// assert_eq!(due.map(|at| at.as_millis()), [1_700_000_060_250, 1_700_000_120_250, 1_700_000_180_250]);
+/// let due = |finished| next_attempt_at(now, COOLDOWN, finished, &mut FixedRng::new(0.5)).unwrap();
+/// let millis = [1, 2, 3].map(|finished| due(finished).as_millis());
+/// assert_eq!(millis, [1_700_000_060_250, 1_700_000_120_250, 1_700_000_180_250]);
 ///
 /// # #[cfg(feature = "std")]
-/// let timestamp = std::time::UNIX_EPOCH + due[0]; // a `SystemTime`
+/// let timestamp = std::time::UNIX_EPOCH + due(1); // a `SystemTime`
 /// ```
 ///
 /// # Errors
@@ -301,7 +304,8 @@ impl BullMqBackoffStrategy {
     /// use relent::rng::FixedRng;
     ///
     /// let strategy = bullmq_backoff_strategy(Policy::linear(Duration::from_secs(60)))?;
-    /// let delays = [0, 1, 2, 3].map(|attempts_made| strategy.delay(attempts_made, &mut FixedRng::new(0.5)));
+    /// let mut rng = FixedRng::new(0.5);
+    /// let delays = [0, 1, 2, 3].map(|attempts_made| strategy.delay(attempts_made, &mut rng));
     /// assert_eq!(delays, [0, 60, 120, 180].map(Duration::from_secs));
     /// # Ok::<(), relent::policy::StatefulJitter>(())
     /// ```
@@ -329,7 +333,8 @@ const SQS_LONGEST: Duration = Duration::from_secs(43_200);
 /// use relent::{Jitter, Policy};
 ///
 /// const POLICY: Policy = Policy::exponential(Duration::from_millis(2500)).jitter(Jitter::None);
-/// let now = |receive_count| sqs_visibility_timeout(POLICY, receive_count, Duration::ZERO, &mut FixedRng::new(0.5));
+/// let mut rng = FixedRng::new(0.5);
+/// let mut now = |receive_count| sqs_visibility_timeout(POLICY, receive_count, Duration::ZERO, &mut rng);
 /// assert_eq!([now(1)?, now(2)?, now(3)?], [Some(3), Some(5), Some(10)]);
 /// # Ok::<(), relent::policy::StatefulJitter>(())
 /// ```

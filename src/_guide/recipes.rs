@@ -14,8 +14,8 @@
 //! # }
 //! ```
 //!
-//! A failed name lookup and a refused connection are both errors of connecting, so `get` retries either, and `post` knows
-//! that the server has seen nothing. Any other failure of `post` may have had its effect, and ends the run.
+//! After a refused connection `post` knows that the server has seen nothing. Any other failure of it may have had its
+//! effect, and ends the run.
 //!
 //! # sqlx and PostgreSQL
 //!

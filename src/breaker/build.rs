@@ -107,7 +107,8 @@ impl<C> CircuitBreaker<C> {
     /// # use std::time::Duration;
     /// # use relent::Policy;
     /// # use relent::breaker::CircuitBreaker;
-    /// let breaker = CircuitBreaker::new().failure_threshold(1).cooldown(Policy::fixed(Duration::from_millis(250)));
+    /// let cooldown = Policy::fixed(Duration::from_millis(250));
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).cooldown(cooldown);
     /// breaker.acquire()?.failure();
     /// assert!(breaker.acquire().unwrap_err().retry_after() <= Duration::from_millis(250));
     /// # Ok::<(), relent::error::CircuitOpen>(())

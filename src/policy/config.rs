@@ -14,8 +14,9 @@ use super::{Growth, Jitter, Policy};
 /// use relent::policy::{Growth, Policy, PolicyConfig};
 /// use std::time::Duration;
 ///
-/// let config = PolicyConfig { base: Duration::from_secs(1), max_attempts: 5, ..PolicyConfig::default() };
-/// assert_eq!(Policy::try_from(config), Ok(Policy::exponential(Duration::from_secs(1)).max_attempts(5)));
+/// let base = Duration::from_secs(1);
+/// let config = PolicyConfig { base, max_attempts: 5, ..PolicyConfig::default() };
+/// assert_eq!(Policy::try_from(config), Ok(Policy::exponential(base).max_attempts(5)));
 ///
 /// let config = PolicyConfig { growth: Growth::Exponential(0.5), ..config };
 /// let error = Policy::try_from(config).unwrap_err();

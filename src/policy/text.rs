@@ -40,7 +40,8 @@ const ATTEMPTS: Rule = Rule {
 /// use std::time::Duration;
 ///
 /// assert_eq!(Policy::DEFAULT.to_string(), "exponential 100ms");
-/// let policy = Policy::DEFAULT.multiplier(1.5).max_delay(Duration::from_secs(5)).jitter(Jitter::Full).max_attempts(8);
+/// let policy = Policy::DEFAULT.multiplier(1.5).max_delay(Duration::from_secs(5));
+/// let policy = policy.jitter(Jitter::Full).max_attempts(8);
 /// assert_eq!(policy.to_string(), "exponential 100ms x1.5 cap 5s full 8 attempts");
 /// ```
 impl fmt::Display for Policy {
@@ -85,8 +86,10 @@ impl fmt::Display for Policy {
 /// ```text
 /// policy = shape { clause }
 /// shape  = "exponential" dur [ "x" number ] | "linear" dur | "fixed" dur | "immediate"
-/// clause = "cap" dur | "uncapped" | jitter | integer "attempts" | "unbounded" | "within" dur | "jitter-above-cap"
-/// jitter = "unjittered" | "full" | "equal" | "decorrelated" | "proportional(" number ")" | "downward(" number ")"
+/// clause = "cap" dur | "uncapped" | jitter | integer "attempts" | "unbounded"
+///        | "within" dur | "jitter-above-cap"
+/// jitter = "unjittered" | "full" | "equal" | "decorrelated"
+///        | "proportional(" number ")" | "downward(" number ")"
 /// dur    = number ( "ms" | "s" | "m" | "h" )
 /// ```
 ///

@@ -57,7 +57,8 @@ where
     /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
     /// # const MS: Duration = Duration::from_millis(1);
     /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
-    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(2000 * MS).unbounded()).max_elapsed(5000 * MS);
+    /// let policy = Policy::fixed(2000 * MS).unbounded().max_elapsed(5000 * MS);
+    /// let run = retry(async |_| Err::<(), _>("busy"), policy);
     /// let report = run.sleep(tokio::time::sleep).report().await; // on a paused runtime: at once
     /// assert_eq!((report.attempts, report.elapsed), (3, 4000 * MS));
     /// # });
@@ -136,7 +137,8 @@ where
     /// let clock = VirtualClock::new();
     /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(60_000 * MS)).clock(&clock);
     /// let report = clock.block_on(run.cancel_on(clock.sleep(1000 * MS)).report());
-    /// assert_eq!((report.attempts, report.elapsed, report.stop), (1, 1000 * MS, Some(StopReason::Cancelled)));
+    /// assert_eq!((report.attempts, report.elapsed), (1, 1000 * MS));
+    /// assert_eq!(report.stop, Some(StopReason::Cancelled));
     /// ```
     ///
     /// A run keeps its last error through a wait only because of this, so with an error that is not `Send` it is not

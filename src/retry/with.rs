@@ -67,7 +67,8 @@ where
 /// let mut connection = Connection { resets: 0 };
 /// let row = String::from("id 7");
 /// let query = async |connection: &mut Connection, _| connection.query(&row).await;
-/// let run = retry_with(&mut connection, query, Policy::fixed(Duration::from_secs(1))).when(|e| *e == "reset");
+/// let policy = Policy::fixed(Duration::from_secs(1));
+/// let run = retry_with(&mut connection, query, policy).when(|e| *e == "reset");
 /// assert_eq!(run.clock(InstantClock::new()).await, Ok(4));
 /// assert_eq!(connection.resets, 3);
 /// # });

@@ -42,7 +42,8 @@ const MAX_LINKS: usize = 64;
 /// # use std::{io, time::Duration};
 /// # use relent::{Policy, clock::InstantClock, retry, transient};
 /// # async fn connect() -> io::Result<()> {
-/// retry(async |_| tokio::net::TcpStream::connect("localhost:80").await, Policy::DEFAULT).when(transient::io_error).await?;
+/// let connect = async |_| tokio::net::TcpStream::connect("localhost:80").await;
+/// retry(connect, Policy::DEFAULT).when(transient::io_error).await?;
 /// # Ok(()) }
 /// ```
 ///

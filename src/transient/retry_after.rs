@@ -34,7 +34,12 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// // 1994-11-06 08:48:37.25 UTC
 /// let now = Duration::from_millis(784_111_717_250);
 /// assert_eq!(parse_retry_after(" 120 ", now), Some(Duration::from_secs(120)));
-/// for date in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
+/// let dates = [
+///     "Sun, 06 Nov 1994 08:49:37 GMT",
+///     "Sunday, 06-Nov-94 08:49:37 GMT",
+///     "Sun Nov  6 08:49:37 1994",
+/// ];
+/// for date in dates {
 ///     assert_eq!(parse_retry_after(date, now), Some(Duration::from_millis(59_750)));
 /// }
 /// assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:48:37 GMT", now), Some(Duration::ZERO));

@@ -5,19 +5,17 @@ use sqlx::{Error, PgPool};
 
 const POLICY: Policy = Policy::exponential(Duration::from_millis(20)).max_attempts(5);
 
-/// Moves money, once for each `id`, however often it is asked to.
-pub async fn transfer(pool: &PgPool, id: &str, cents: i64) -> Result<(), Error> {
+const RECORD: &str = "INSERT INTO payments (id) VALUES ($1) ON CONFLICT DO NOTHING";
+const WITHDRAW: &str = "UPDATE accounts SET cents = cents - $1 WHERE owner = $2";
+
+/// Takes the sum from the account, once for each `id`, however often it is called.
+pub async fn pay(pool: &PgPool, id: &str, owner: &str, cents: i64) -> Result<(), Error> {
     let attempt = async |_| {
         let mut tx = pool.begin().await?;
-        // a COMMIT whose answer is lost may have happened, so a repetition must find out
-        let new =
-            sqlx::query("INSERT INTO transfers (id) VALUES ($1) ON CONFLICT DO NOTHING")
-                .bind(id);
-        if new.execute(&mut *tx).await?.rows_affected() == 1 {
-            sqlx::query("UPDATE accounts SET cents = cents - $1")
-                .bind(cents)
-                .execute(&mut *tx)
-                .await?;
+        // a COMMIT whose answer was lost may have happened, so a repetition must find out
+        let recorded = sqlx::query(RECORD).bind(id).execute(&mut *tx).await?;
+        if recorded.rows_affected() == 1 {
+            sqlx::query(WITHDRAW).bind(cents).bind(owner).execute(&mut *tx).await?;
         }
         tx.commit().await
     };

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use relent_migrations::{http, postgres};
 use reqwest::Client;
 use sqlx::error::{DatabaseError, ErrorKind};
+use sqlx::postgres::PgPoolOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -74,7 +75,7 @@ async fn an_order_is_sent_again_only_if_no_server_has_seen_it() {
 fn the_futures_of_the_recipes_can_be_spawned() {
     fn spawn(_: impl Future + Send) {}
     spawn(http::get(&Client::new(), "http://localhost"));
-    let _ = |pool| spawn(postgres::transfer(&pool, "id", 1));
+    let _ = |pool| spawn(postgres::pay(&pool, "id", "owner", 1));
 }
 
 /// What a database says of an error.
@@ -125,10 +126,12 @@ fn the_postgres_recipe_runs_conflicts_and_lost_connections_again() {
 /// A pool tries a refused connection again by itself, until its own time limit.
 #[tokio::test]
 async fn a_pool_turns_a_refused_connection_into_a_timeout() {
+    let options = PgPoolOptions::new();
+    assert_eq!(options.get_acquire_timeout(), Duration::from_secs(30));
+
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let url = format!("postgres://user:password@{unused}/none");
-    let pool = sqlx::postgres::PgPoolOptions::new()
-        .acquire_timeout(Duration::from_millis(30))
-        .connect_lazy(&url);
-    assert!(matches!(pool.unwrap().acquire().await, Err(sqlx::Error::PoolTimedOut)));
+    let pool =
+        options.acquire_timeout(Duration::from_millis(30)).connect_lazy(&url).unwrap();
+    assert!(matches!(pool.acquire().await, Err(sqlx::Error::PoolTimedOut)));
 }
