@@ -22,6 +22,11 @@
 //!
 //! The first 64 links of a chain are read and no more, because a chain may loop. [Plain data](PlainError) has no causes
 //! to look at.
+//!
+//! # The other items
+//!
+//! Nobody needs to name [`AsError`], [`Marking`] or their kinds: by them the compiler finds out how a type of error shows
+//! its causes. [`Signs`] is for loops of your own.
 
 mod as_error;
 mod circuit_open;

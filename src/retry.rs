@@ -92,6 +92,15 @@ where
 
 /// A run of [`retry`]: its own builder, and the future that makes the attempts.
 ///
+/// | what is set | by |
+/// | --- | --- |
+/// | which failures are retried | [`when`](Self::when), [`idempotent`](Self::idempotent), [`unmarked`](Self::unmarked) |
+/// | limits | [`max_attempts`](Self::max_attempts), [`max_elapsed`](Self::max_elapsed), [`attempt_timeout`](Self::attempt_timeout), [`cancel_on`](Self::cancel_on), [`budget`](Self::budget) |
+/// | a server's hint | [`retry_after`](Self::retry_after), [`max_retry_after`](Self::max_retry_after), [`clamp_retry_after`](Self::clamp_retry_after), [`respect_retry_after`](Self::respect_retry_after) |
+/// | observing | [`on_retry`](Self::on_retry), [`on_event`](Self::on_event), [`report`](Self::report) |
+/// | time and chance | [`clock`](Self::clock), [`sleep`](Self::sleep), [`rng`](Self::rng) |
+/// | without async | `call`, of a run of [`blocking`](crate::blocking) |
+///
 /// The parameters are the operation, the schedule, the hooks and the surroundings.
 #[must_use = "a retry makes no attempt until it is awaited, or called if it is blocking"]
 // Laid out as written, for the reason that `Run` is.

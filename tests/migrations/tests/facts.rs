@@ -220,7 +220,8 @@ async fn what_the_server_asks_for() {
     assert!(tokio_retry2::Retry::spawn([MS], asks).await.is_err());
     assert!(start.elapsed() < SEC);
 
-    // beyond the limit of time, which is 15 minutes by default
+    assert_eq!(backoff::default::MAX_ELAPSED_TIME_MILLIS, 15 * 60 * 1000);
+    // beyond the limit of time
     let start = Instant::now();
     let calls = Cell::new(0);
     let asks = || async {
