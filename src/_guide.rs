@@ -18,7 +18,7 @@
 //! | [comparison] | facts about other crates, each with its test |
 //! | [design] | why this crate is as it is |
 //!
-//! All code here is compiled and run: by `cargo test` of this crate, or where it needs other crates, by the member
+//! All code here is compiled and tested: by `cargo test` of this crate, or where it needs other crates, by the member
 //! `tests/migrations` of its repository.
 
 #[doc = include_str!("_guide/amplification.md")]

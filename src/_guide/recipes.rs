@@ -1,6 +1,7 @@
 //! Short programs with other crates: an HTTP client, a database, a service of tower, events.
 //!
-//! The first two are compiled and tested by the member `tests/migrations`.
+//! The member `tests/migrations` compiles the first two, runs the first against a server on loopback, and tests what the
+//! second retries.
 //!
 //! # reqwest
 //!
