@@ -66,10 +66,10 @@ pub use stop_flag::{StopFlag, Stopped};
 /// blocking::retry(|_| Ok::<_, &str>(42), Policy::DEFAULT).await
 /// # };
 /// ```
-pub const fn retry<F, T, E, S, K>(
+pub const fn retry<F, T, E, S, KnownOnceCalled>(
     op: F,
     schedule: S,
-) -> Retry<Blocking<F>, S, NoHooks, Env<Parked, DefaultRng, Auto<K>, NoSignal>>
+) -> Retry<Blocking<F>, S, NoHooks, Env<Parked, DefaultRng, Auto<KnownOnceCalled>, NoSignal>>
 where
     F: FnMut(Attempt) -> Result<T, E>,
     S: Schedule,

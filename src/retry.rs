@@ -78,10 +78,10 @@ pub use with::{OperationWith, With, retry_with};
 /// assert_eq!(clock.waits(), [Duration::from_secs(1), Duration::from_secs(1)]);
 /// # });
 /// ```
-pub const fn retry<F, Fut, T, E, S, K>(
+pub const fn retry<F, Fut, T, E, S, KnownOnceAwaited>(
     op: F,
     schedule: S,
-) -> Retry<F, S, NoHooks, Env<DefaultClock, DefaultRng, Auto<K>, NoSignal>>
+) -> Retry<F, S, NoHooks, Env<DefaultClock, DefaultRng, Auto<KnownOnceAwaited>, NoSignal>>
 where
     F: FnMut(Attempt) -> Fut,
     Fut: Future<Output = Result<T, E>>,

@@ -80,7 +80,7 @@ where
 /// retry_with(&mut 0, async |_: &mut i32, _| Err::<(), _>("E"), Policy::DEFAULT)
 ///     .attempt_timeout(Duration::from_secs(1), |_| "timed out");
 /// ```
-pub fn retry_with<'c, C, F, T, E, S, K>(
+pub fn retry_with<'c, C, F, T, E, S, KnownOnceAwaited>(
     context: &'c mut C,
     op: F,
     schedule: S,
@@ -88,7 +88,7 @@ pub fn retry_with<'c, C, F, T, E, S, K>(
     With<impl Future<Output = ((&'c mut C, F), Result<T, E>)>>,
     S,
     NoHooks,
-    Env<DefaultClock, DefaultRng, Auto<K>, NoSignal>,
+    Env<DefaultClock, DefaultRng, Auto<KnownOnceAwaited>, NoSignal>,
 >
 where
     C: ?Sized,

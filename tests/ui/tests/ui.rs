@@ -20,7 +20,7 @@ fn the_texts_name_the_way_out() {
         ("closure_without_a_future", "is not a future"),
         ("operation_without_a_result", "expected `Result<_, _>`, found integer"),
         // How the errors are read is inferred from what the run is used for: one that is not used has not even that.
-        ("run_not_awaited", "type annotations needed"),
+        ("run_not_awaited", "cannot infer type of the type parameter `KnownOnceAwaited`"),
         ("unmarked_run_not_awaited", "a retry makes no attempt until it is awaited, or called if it is blocking"),
         ("unmarked_report_not_awaited", "a retry makes no attempt until it is awaited, or called if it is blocking"),
         ("blocking_run_not_called", "a retry makes no attempt until it is awaited, or called if it is blocking"),

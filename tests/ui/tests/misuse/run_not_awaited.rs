@@ -1,7 +1,11 @@
-use relent::{Policy, retry};
+use relent::{Attempt, Policy, retry};
+
+async fn refresh(_: Attempt) -> Result<(), &'static str> {
+    Err("down")
+}
 
 async fn run() {
-    retry(async |_| Err::<(), _>("down"), Policy::DEFAULT);
+    retry(refresh, Policy::DEFAULT);
 }
 
 fn main() {}
