@@ -35,7 +35,8 @@ use crate::rng::Rng;
 pub struct Progress {
     failures: u32,
     level: u32,
-    level_failures: u32,
+    /// The failures that do not count for the present level; wraps below zero where one carries more than there were.
+    elsewhere: u32,
     previous_ms: f64,
 }
 
@@ -43,7 +44,7 @@ impl Progress {
     /// A run in which nothing has failed yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { failures: 0, level: 0, level_failures: 0, previous_ms: 0.0 }
+        Self { failures: 0, level: 0, elsewhere: 0, previous_ms: 0.0 }
     }
 
     /// How many attempts have failed so far, the one being decided included. Saturates.
@@ -73,19 +74,18 @@ impl Progress {
     /// How many failures were counted on the present level.
     #[must_use]
     pub const fn level_failures(&self) -> u32 {
-        self.level_failures
+        self.failures.wrapping_sub(self.elsewhere)
     }
 
     /// Counts one failure: of the run, and of its present level.
     pub const fn count_failure(&mut self) {
         self.failures = self.failures.saturating_add(1);
-        self.level_failures = self.level_failures.saturating_add(1);
     }
 
     /// Moves to `level`, where `failures` failures count as made already.
     pub const fn enter_level(&mut self, level: u32, failures: u32) {
         self.level = level;
-        self.level_failures = failures;
+        self.elsewhere = self.failures.wrapping_sub(failures);
     }
 }
 
