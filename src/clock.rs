@@ -116,7 +116,8 @@ pub use r#virtual::{VirtualClock, VirtualSleep};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no clock",
-    note = "a budget or a breaker is given one with `.with_clock(my_clock)`"
+    note = "a run or a `Backoff` is given one with `.clock(my_clock)`, a budget or a breaker with `.with_clock(my_clock)`",
+    note = "`clock_fn(now, sleep)` makes one of two closures; a run with a sleep alone takes it with `.sleep(my_sleep)`"
 )]
 pub trait Clock {
     /// The future that [`sleep`](Self::sleep) returns.

@@ -10,11 +10,6 @@ use crate::attempt::Attempt;
 use crate::env::{Sleeps, Time};
 
 /// What an operation yields.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an operation that can be retried",
-    label = "expected a closure that takes an `Attempt` and returns a future of a `Result`",
-    note = "for instance `retry(|_| client.get(id), policy)`"
-)]
 pub trait Operation {
     /// The value of a successful attempt.
     type Output;

@@ -42,7 +42,8 @@ fn the_texts_name_the_way_out() {
         ("attempt_timeout_on_blocking", "method cannot be called due to unsatisfied trait bounds"),
         ("attempt_timeout_with_state", "method cannot be called due to unsatisfied trait bounds"),
         ("schedule_of_numbers", "`Schedule` is not implemented for `[{integer}; 3]`"),
-        ("not_a_clock", "`Instant` is no clock"),
+        ("not_a_clock", "a run or a `Backoff` is given one with `.clock(my_clock)`"),
+        ("not_a_clock_of_a_breaker", "a budget or a breaker with `.with_clock(my_clock)`"),
         ("not_an_rng", "give the run one: `.rng(SeededRng::new(seed))`"),
         ("error_not_send_held_for_a_signal", "cannot be sent between threads safely"),
     ];
