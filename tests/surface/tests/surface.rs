@@ -17,7 +17,8 @@ fn public_api() -> String {
         .omit_auto_trait_impls(true)
         .build()
         .unwrap();
-    api.to_string()
+    // No promise where fields are private, which rustdoc knows and this does not: its pages hide it.
+    api.to_string().replace("#[repr(C)] ", "")
 }
 
 #[test]
