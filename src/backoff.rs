@@ -119,8 +119,8 @@ pub use exhausted::Exhausted;
 pub use wait::{Wait, WaitTooLong};
 
 use crate::attempt::Attempt;
-use crate::clock::{Clock, DEFAULT_CLOCK, DefaultClock};
-use crate::env::{DEFAULT_RNG, DefaultRng, On, Time};
+use crate::clock::{Clock, DefaultClock};
+use crate::env::{DefaultRng, On, Time};
 use crate::error::{Auto, Marking, Undecided, Unmarked};
 use crate::hooks::NoHooks;
 use crate::rng::Rng;
@@ -156,21 +156,6 @@ pub struct Backoff<S, C = DefaultClock, R = DefaultRng, W = NoHooks, M = Auto<Un
     ready_at: Duration,
     given_up: Option<Exhausted>,
     marking: PhantomData<fn() -> M>,
-}
-
-impl<S> Backoff<S> {
-    /// A backoff that has seen no failure.
-    ///
-    /// ```
-    /// use std::sync::Mutex;
-    /// use relent::{Policy, backoff::Backoff};
-    ///
-    /// static BACKOFF: Mutex<Backoff<Policy>> = Mutex::new(Backoff::new(Policy::DEFAULT));
-    /// assert_eq!(BACKOFF.lock().unwrap().failure_count(), 0);
-    /// ```
-    pub const fn new(schedule: S) -> Self {
-        Self::with(Run::new(schedule, Watched::NONE, On(DEFAULT_CLOCK), DEFAULT_RNG), Duration::ZERO)
-    }
 }
 
 impl<S, C, R, W, M> Backoff<S, C, R, W, M> {

@@ -117,9 +117,9 @@
 //!
 //! All of the state is in two words of 64 bits. The first holds the phase with its counts, the number of the latest trip
 //! or lease, and a generation; every admission and every result that counts is one compare-exchange on it. The second
-//! holds the time of that trip, or at which that lease began. A call that succeeds while no failure is pending only loads the first, and
-//! reads no clock. There is no lock, and no thread waits for another. On targets without 64-bit atomics this module is
-//! absent.
+//! holds the time of that trip, or at which that lease began. A call that succeeds while no failure is pending only
+//! loads the first, and reads no clock. There is no lock, and no thread waits for another. On targets without 64-bit
+//! atomics this module is absent.
 //!
 //! The models in `tests/loom` try every interleaving of two and of three threads, for the largest models every one with
 //! up to four preemptions: exactly one, or two, of three calls are admitted when the cooldown ends; a result, a drop and

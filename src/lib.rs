@@ -12,8 +12,6 @@ extern crate std;
 pub mod _guide;
 mod attempt;
 pub mod backoff;
-#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
-pub mod blocking;
 #[cfg(target_has_atomic = "64")]
 pub mod breaker;
 #[cfg(target_has_atomic = "64")]
@@ -35,6 +33,10 @@ pub mod schedule;
 #[cfg(target_has_atomic = "64")]
 mod sync;
 pub mod transient;
+
+// Last, as its `call` is to stand last among the methods of a run, which rustdoc shows in the order of the source.
+#[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
+pub mod blocking;
 
 pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made};
 #[cfg(feature = "alloc")]

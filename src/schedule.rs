@@ -139,8 +139,8 @@ pub trait Schedule {
     /// The wait after the failure that `progress` has just counted, or `None` when no attempt should follow.
     ///
     /// Takes at most one draw from `rng`. The run has called [`Progress::count_failure`] already, so
-    /// [`Progress::failures`] is 1 after the first failed attempt. 584 million years ([`Policy::MAX_DELAY`](crate::Policy::MAX_DELAY)) or more
-    /// mean never: the run stops.
+    /// [`Progress::failures`] is 1 after the first failed attempt. 584 million years
+    /// ([`Policy::MAX_DELAY`](crate::Policy::MAX_DELAY)) or more mean never: the run stops.
     fn next(&self, progress: &mut Progress, rng: &mut dyn Rng) -> Option<Duration>;
 
     /// All attempts of a run, the first included; 0, the default, means unbounded.

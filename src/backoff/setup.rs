@@ -1,14 +1,14 @@
-//! What a backoff is told before it is used.
+//! How a backoff is made, and what it is told before it is used.
 
 use core::time::Duration;
 
-use super::watch::{OnDelayChange, OnGiveUp};
+use super::watch::{OnDelayChange, OnGiveUp, Watched};
 use super::{Backoff, Exhausted};
 #[cfg(target_has_atomic = "64")]
 use crate::budget::Budget;
-use crate::clock::Clock;
+use crate::clock::{Clock, DEFAULT_CLOCK};
 use crate::decision::HintLimit;
-use crate::env::On;
+use crate::env::{DEFAULT_RNG, On};
 use crate::error::Unmarked;
 use crate::hooks::And;
 #[cfg(target_has_atomic = "64")]
@@ -16,6 +16,21 @@ use crate::hooks::Budgeted;
 use crate::rng::Rng;
 use crate::run::Run;
 use crate::schedule::{MaxAttempts, MaxElapsed};
+
+impl<S> Backoff<S> {
+    /// A backoff that has seen no failure.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use relent::{Policy, backoff::Backoff};
+    ///
+    /// static BACKOFF: Mutex<Backoff<Policy>> = Mutex::new(Backoff::new(Policy::DEFAULT));
+    /// assert_eq!(BACKOFF.lock().unwrap().failure_count(), 0);
+    /// ```
+    pub const fn new(schedule: S) -> Self {
+        Self::with(Run::new(schedule, Watched::NONE, On(DEFAULT_CLOCK), DEFAULT_RNG), Duration::ZERO)
+    }
+}
 
 impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     fn scheduled_by<Z>(self, schedule: impl FnOnce(S) -> Z) -> Backoff<Z, C, R, W, M> {

@@ -93,7 +93,8 @@ impl<C> CircuitBreaker<C> {
     ///
     /// An error counts as a failure, with two exceptions that say nothing about the service: one that is
     /// [marked](crate::error) as not retryable, because the request is wrong, and the refusal of another breaker,
-    /// wherever it stands in the chain. These are neutral, and so is a call that is dropped before it ends, or panics. Futures do nothing until they are awaited, so a refused `operation` never begins; a whole run,
+    /// wherever it stands in the chain. These are neutral, and so is a call that is dropped before it ends, or panics.
+    /// Futures do nothing until they are awaited, so a refused `operation` never begins; a whole run,
     /// `retry(op, policy)`, is an operation like any other.
     ///
     /// # Errors

@@ -4,9 +4,10 @@ use core::fmt;
 use core::str::{FromStr, SplitWhitespace};
 use core::time::Duration;
 
+use super::build::accepted;
 use super::config::Rule;
 use super::growth::Shape;
-use super::{Jitter, Policy, PolicyError, accepted};
+use super::{Jitter, Policy, PolicyError};
 
 /// The units of a duration: the name, its nanoseconds, and how many decimals it takes to write them all.
 const MILLISECOND: (&str, u128, usize) = ("ms", 1_000_000, 6);
