@@ -3,6 +3,8 @@
 //! A retry is mostly waiting, so its time is a value like its policy. Tests take [`InstantClock`] for one run and
 //! [`VirtualClock`] for many, and an hour of backoff passes in microseconds. A target without `std` brings a [`Clock`]
 //! of its own.
+//!
+#![cfg_attr(not(feature = "std"), doc = "[`InstantClock`]: self\n[`VirtualClock`]: self")]
 
 mod default;
 #[cfg(feature = "std")]

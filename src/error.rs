@@ -27,6 +27,14 @@
 //!
 //! Nobody needs to name [`AsError`], [`Marking`] or their kinds: by them the compiler finds out how a type of error shows
 //! its causes. [`Signs`] is for loops of your own.
+//!
+#![cfg_attr(
+    not(feature = "alloc"),
+    doc = "[`NonRetryableError`]: self
+[`NonRetryableError::find`]: self
+[`RetryAfterError`]: self
+[`NotExecuted`]: self"
+)]
 
 mod as_error;
 mod circuit_open;

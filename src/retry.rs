@@ -94,7 +94,10 @@ where
 /// | a server's hint | [`retry_after`](Self::retry_after), [`max_retry_after`](Self::max_retry_after), [`clamp_retry_after`](Self::clamp_retry_after), [`respect_retry_after`](Self::respect_retry_after) |
 /// | observing | [`on_retry`](Self::on_retry), [`on_event`](Self::on_event), [`report`](Self::report) |
 /// | time and chance | [`clock`](Self::clock), [`sleep`](Self::sleep), [`rng`](Self::rng) |
-/// | without async | `call`, of a run of [`blocking`](crate::blocking) |
+#[cfg_attr(
+    all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))),
+    doc = "| without async | `call`, of a run of [`blocking`](crate::blocking) |"
+)]
 ///
 /// The parameters are the operation, the schedule, the hooks and the surroundings.
 #[must_use = "a retry makes no attempt until it is awaited, or called if it is blocking"]

@@ -3,6 +3,8 @@
 //! Jitter keeps clients that failed together from coming back together, so a source of draws has one duty: to differ
 //! between the threads and processes that share an outage. [`DefaultRng`] does, also after a `fork`. In tests take
 //! [`FixedRng`] for exact waits, and [`SeededRng`] for a spread that is the same in every run.
+//!
+#![cfg_attr(not(feature = "std"), doc = "[`DefaultRng`]: self")]
 
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
 mod default;

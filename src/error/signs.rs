@@ -77,7 +77,7 @@ impl Signs {
         }
     }
 
-    /// Whether another attempt is pointless: a [`NonRetryableError`](super::NonRetryableError) is in the chain.
+    /// Whether another attempt is pointless: a [`NonRetryableError`](super) is in the chain.
     ///
     /// ```
     /// use relent::error::{NonRetryableError, Signs};
@@ -89,7 +89,7 @@ impl Signs {
         self.not_retryable
     }
 
-    /// Whether the operation did not run: a [`NotExecuted`](super::NotExecuted) or a
+    /// Whether the operation did not run: a [`NotExecuted`](super) or a
     /// [`CircuitOpen`](super::CircuitOpen) is in the chain.
     ///
     /// ```

@@ -52,10 +52,9 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     ///
     /// The hint raises the lower bound of the computed wait and keeps its spread: of a computed wait `c` whose shortest
     /// draw is `lo`, it makes `max(c, hint + (c - lo))`. So no attempt comes earlier than the server asked, and the
-    /// clients do not all come back in the same instant. A [`RetryAfterError`](crate::error::RetryAfterError) in the
-    /// error's chain is heard without this, of several in a chain the outermost; of that and what the closures say the
-    /// longest counts. A hint of [`Duration::MAX`] stops the run, and so does one above the ceiling, which is five
-    /// minutes unless set.
+    /// clients do not all come back in the same instant. A [`RetryAfterError`](crate::error) in the error's chain is
+    /// heard without this, of several in a chain the outermost; of that and what the closures say the longest counts. A
+    /// hint of [`Duration::MAX`] stops the run, and so does one above the ceiling, which is five minutes unless set.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -132,7 +131,7 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
 
     /// With `false`, retries only failures whose chain says that the operation was not executed.
     ///
-    /// Those are [`NotExecuted`](crate::error::NotExecuted) and [`CircuitOpen`](crate::error::CircuitOpen); any other
+    /// Those are [`NotExecuted`](crate::error) and [`CircuitOpen`](crate::error::CircuitOpen); any other
     /// failure may have had its effect, and ends the run with
     /// [`StopReason::NotIdempotent`](super::StopReason::NotIdempotent). An attempt that timed out may have been
     /// executed too.
@@ -309,7 +308,7 @@ where
     ///
     /// The limit is cut to what remains until the deadline, and an attempt that this cuts short is the last. Waits are
     /// not charged to it, and no two attempts are ever alive. The failure counts and may be retried like any other,
-    /// whatever [`when`](Self::when) and a [`NonRetryableError`](crate::NonRetryableError) in it would say: to retry no
+    /// whatever [`when`](Self::when) and a [`NonRetryableError`](crate::error) in it would say: to retry no
     /// timeout, put the time limit into the operation. Where the error converts, write `|timeout| timeout.into()`.
     ///
     /// ```
