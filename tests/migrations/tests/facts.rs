@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use backoff::backoff::Backoff as _;
 use backon::{BackoffBuilder, ConstantBuilder, ExponentialBuilder, Retryable};
-use relent::breaker::CircuitBreaker;
+use relent::breaker::{CallError, CircuitBreaker, State};
 use relent::budget::RetryBudget;
-use relent::clock::VirtualClock;
+use relent::clock::{InstantClock, VirtualClock};
 use relent::retry::StopReason;
 use relent::rng::SeededRng;
 use relent::{Jitter, Policy, retry};
@@ -374,4 +374,122 @@ async fn limits_of_attempts() {
             .is_err()
     );
     assert_eq!(count.take(), 3);
+}
+
+/// Fact 14.
+#[test]
+fn fibonacci_growth() {
+    let backon = backon::FibonacciBuilder::new().with_min_delay(SEC).with_max_times(6);
+    let delays: Vec<_> = backon.build().collect();
+    assert_eq!(delays, [1, 1, 2, 3, 5, 8].map(|seconds| seconds * SEC));
+
+    let list = delays.clone();
+    let closure = relent::schedule::schedule_fn(|failures| {
+        let (wait, _) =
+            (0..failures).fold((0_u32, 1), |(wait, next), _| (next, wait + next));
+        (failures <= 6).then(|| wait * SEC)
+    });
+    let schedules: [&dyn relent::schedule::Schedule; 2] = [&list, &closure];
+    for schedule in schedules {
+        let clock = InstantClock::new();
+        let run = retry(|_| fails(), schedule).clock(&clock);
+        assert!(VirtualClock::new().block_on(run).is_err());
+        assert_eq!(clock.waits(), delays);
+    }
+}
+
+/// Fact 15: `op.retry(…)` compiles.
+#[tokio::test]
+async fn a_method_on_the_closure() {
+    let op = async || Ok::<_, io::Error>(42);
+    assert_eq!(op.retry(ConstantBuilder::default()).await.unwrap(), 42);
+    assert_eq!(retry(|_| op(), Policy::DEFAULT).await.unwrap(), 42);
+}
+
+/// Fact 16.
+#[tokio::test(start_paused = true)]
+async fn what_is_a_schedule() {
+    let start = Instant::now();
+    let odd = (1..).step_by(2).map(|seconds| seconds * SEC).take(3);
+    assert!(tokio_retry::Retry::start(odd, fails).await.is_err());
+    assert_eq!(start.elapsed(), (1 + 3 + 5) * SEC);
+
+    let start = Instant::now();
+    let odd = relent::schedule::schedule_fn(|failures| {
+        (failures <= 3).then(|| (2 * failures - 1) * SEC)
+    });
+    for runs in 1..=2 {
+        // immutable: the second run begins where the first began
+        assert!(retry(|_| fails(), &odd).sleep(tokio::time::sleep).await.is_err());
+        assert_eq!(start.elapsed(), runs * (1 + 3 + 5) * SEC);
+    }
+}
+
+/// Fact 17.
+#[tokio::test]
+async fn a_changed_request() {
+    #[derive(Clone)]
+    struct Numbered;
+
+    impl tower::retry::Policy<u32, (), ()> for Numbered {
+        type Future = std::future::Ready<()>;
+
+        fn retry(
+            &mut self,
+            request: &mut u32,
+            result: &mut Result<(), ()>,
+        ) -> Option<Self::Future> {
+            *request += 1;
+            result.is_err().then(|| std::future::ready(()))
+        }
+
+        fn clone_request(&mut self, request: &u32) -> Option<u32> {
+            Some(*request)
+        }
+    }
+
+    let requests = RefCell::new(Vec::new());
+    let answer = |request| {
+        requests.borrow_mut().push(request);
+        std::future::ready(if request < 3 { Err(()) } else { Ok(()) })
+    };
+    let layer = tower::retry::RetryLayer::new(Numbered);
+    let service = tower::Layer::layer(&layer, tower::service_fn(answer));
+    assert_eq!(tower::ServiceExt::oneshot(service, 1).await, Ok(()));
+    assert_eq!(requests.take(), [1, 2, 3]);
+
+    let run = retry(|attempt| answer(attempt.number()), Policy::immediate());
+    assert_eq!(run.await, Ok(()));
+    assert_eq!(requests.take(), [1, 2, 3]);
+}
+
+/// Fact 18.
+#[test]
+fn a_service_that_fails_two_of_three_calls() {
+    use failsafe::CircuitBreaker as _;
+
+    let mut calls = (0..30).map(|call| if call % 3 == 0 { Ok(()) } else { Err(()) });
+
+    let rate = failsafe::failure_policy::success_rate_over_time_window(
+        0.7,
+        3,
+        SEC,
+        failsafe::backoff::constant(60 * SEC),
+    );
+    let failsafe = failsafe::Config::new().failure_policy(rate).build();
+    for call in calls.clone() {
+        std::thread::sleep(40 * MS); // it judges whole windows, of a second at least
+        let _ = failsafe.call(|| call);
+    }
+    assert!(!failsafe.is_call_permitted());
+
+    let recloser = recloser::Recloser::custom().error_rate(0.5).closed_len(10).build();
+    calls.clone().for_each(|call| drop(recloser.call(|| call)));
+    let refused = recloser.call(|| Ok::<_, ()>(()));
+    assert!(matches!(refused, Err(recloser::Error::Rejected)));
+
+    let breaker = CircuitBreaker::new();
+    assert!(calls.all(|call| breaker.call_blocking_with(|| call, |()| true)
+        == call.map_err(CallError::Inner)));
+    assert_eq!(breaker.state(), State::Closed);
 }
