@@ -145,6 +145,23 @@ use watch::{Watch, Watched};
 ///
 /// A backoff that has given up stays so until a success counts, or until [`reset`](Self::reset). Meanwhile further
 /// failures do nothing.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::{Policy, backoff::Backoff};
+///
+/// const SEC: Duration = Duration::from_secs(1);
+///
+/// let mut backoff = Backoff::new(Policy::linear(SEC)); // three attempts
+/// backoff.failed();
+/// backoff.failed();
+/// assert_eq!((backoff.failure_count(), backoff.delay()), (2, 2 * SEC));
+/// assert_eq!((backoff.level(), backoff.level_failure_count()), (0, 2)); // no `Levels`
+/// backoff.failed();
+/// assert!(backoff.exhausted());
+/// backoff.succeeded();
+/// assert_eq!((backoff.failure_count(), backoff.exhausted()), (0, false));
+/// ```
 #[must_use = "a backoff does nothing until it is told of an outcome"]
 pub struct Backoff<S, C = DefaultClock, R = DefaultRng, W = NoHooks, M = Auto<Undecided>> {
     run: Run<S, Watched<W>, On<C>, R>,

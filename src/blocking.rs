@@ -77,7 +77,7 @@ where
     Retry::new(Blocking(op), Run::new(schedule, NoHooks, Parked, DEFAULT_RNG), NoSignal)
 }
 
-/// An operation that blocks.
+/// The operation of a run of [`blocking::retry`](retry).
 #[derive(Clone, Copy)]
 pub struct Blocking<F>(F);
 
@@ -205,7 +205,7 @@ impl Reads for Parked {
     }
 }
 
-/// A wait that parks the thread that polls it.
+/// A wait of a run of [`blocking::retry`](retry): it parks the thread that polls it.
 #[derive(Debug)]
 #[must_use = "a sleep does nothing unless polled"]
 pub struct ParkedSleep {

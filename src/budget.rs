@@ -81,8 +81,8 @@
 //! use relent::clock::VirtualClock;
 //!
 //! let clock = VirtualClock::new();
-//! let budget = RetryBudget::new(0.0).min_per_second(1).with_clock(clock.clone()); // 10 retries in 10 s
-//!
+//! let budget = RetryBudget::new(0.0).min_per_second(1).with_clock(clock.clone());
+//! // 10 retries in 10 s
 //! clock.advance(Duration::from_millis(400));
 //! assert_eq!((0..100).filter(|_| budget.try_retry()).count(), 10);
 //! clock.advance(Duration::from_millis(10_099));
@@ -206,6 +206,16 @@ impl RetryBudget {
     ///
     /// `ratio` is a fraction from 0 to 1: 0.1 means one retry for every ten runs. With 1 each run may be tried once more.
     ///
+    /// ```
+    /// use relent::budget::RetryBudget;
+    ///
+    /// let budget = RetryBudget::new(0.5);
+    /// assert_eq!(budget.balance(), 100); // 10 a second
+    /// budget.record_run();
+    /// budget.record_run();
+    /// assert_eq!(budget.balance(), 101);
+    /// ```
+    ///
     /// # Panics
     ///
     /// When `ratio` is NaN, negative or above 1 (20 is no way to write 20 %). In a constant it then does not
@@ -259,6 +269,12 @@ impl RetryBudget {
 impl<C> RetryBudget<C> {
     /// Allows `retries` a second whatever the number of runs: at most `retries` · window in any window, rounded down, at
     /// whatever pace. With 0 there are none but for runs.
+    ///
+    /// ```
+    /// # use relent::budget::RetryBudget;
+    /// assert_eq!(RetryBudget::new(0.1).min_per_second(3).balance(), 30); // in 10 s
+    /// assert_eq!(RetryBudget::new(0.1).min_per_second(0).balance(), 0);
+    /// ```
     #[must_use]
     pub const fn min_per_second(mut self, retries: u32) -> Self {
         self.min_per_second = retries;
@@ -267,6 +283,13 @@ impl<C> RetryBudget<C> {
     }
 
     /// Counts runs and retries over the last `window`, from now on: what was counted is forgotten.
+    ///
+    /// ```
+    /// # use relent::budget::RetryBudget;
+    /// # use std::time::Duration;
+    /// let budget = RetryBudget::new(0.1).min_per_second(3);
+    /// assert_eq!(budget.window(Duration::from_millis(2500)).balance(), 7); // 7.5, rounded down
+    /// ```
     ///
     /// # Panics
     ///

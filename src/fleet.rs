@@ -24,6 +24,17 @@ use core::time::Duration;
 use crate::policy::{Jitter, Policy};
 
 /// One place in the fleet that retries.
+///
+/// ```
+/// use relent::fleet::{self, Migration, SiteSchedule};
+///
+/// let site = fleet::get("outbox-cooldown").unwrap();
+/// assert_eq!((site.id, site.retried), ("outbox-cooldown", "every publish failure"));
+/// assert_eq!(site.source, "outbox-dispatcher/sql-builders.ts:39");
+/// assert!(matches!(site.schedule, SiteSchedule::Fixed(_)));
+/// assert_eq!(site.migration, Migration::Preserving);
+/// assert!(site.note.starts_with("Linear on purpose."));
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Site {
@@ -42,6 +53,20 @@ pub struct Site {
 }
 
 /// When a [`Site`] tries again.
+///
+/// ```
+/// use relent::fleet::{FLEET_POLICIES, SiteSchedule};
+///
+/// let (mut fixed, mut from_ttl, mut deliveries) = (0, 0, vec![]);
+/// for site in &FLEET_POLICIES {
+///     match site.schedule {
+///         SiteSchedule::Fixed(_) => fixed += 1,
+///         SiteSchedule::FromTtl(_) => from_ttl += 1,
+///         SiteSchedule::Broker { attempts } => deliveries.push(attempts),
+///     }
+/// }
+/// assert_eq!((fixed, from_ttl, deliveries), (10, 1, vec![5, 5, 3]));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum SiteSchedule {
     /// As this policy says.
@@ -56,6 +81,15 @@ pub enum SiteSchedule {
 }
 
 /// What moving a [`Site`] to this crate means.
+///
+/// ```
+/// use relent::fleet::{self, Migration};
+///
+/// let of = |id| fleet::get(id).unwrap().migration;
+/// assert_eq!(of("saga-participant"), Migration::Preserving);
+/// assert!(matches!(of("telemetry-lease"), Migration::Deliberate(why) if why.contains("lockstep")));
+/// assert!(matches!(of("replica-apply"), Migration::DoNotMigrate(why) if why.starts_with("Dead")));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migration {
     /// The same failures are tried again, after the same waits.

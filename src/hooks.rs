@@ -11,6 +11,23 @@ use crate::decision::{HintLimit, StopReason};
 
 /// A retry that is about to be waited for.
 ///
+/// ```
+/// use core::time::Duration;
+/// use relent::{Policy, clock::InstantClock, retry};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let mut lines = Vec::new();
+/// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(Duration::from_secs(1)))
+///     .on_retry(|r| {
+///         let (attempt, of) = (r.attempt, r.max_attempts);
+///         lines.push(format!("{attempt} of {of}: {}; again in {:?}", r.error, r.delay));
+///     })
+///     .clock(InstantClock::new());
+/// assert_eq!(run.await, Err("busy"));
+/// assert_eq!(lines, ["1 of 3: busy; again in 1s", "2 of 3: busy; again in 1s"]);
+/// # });
+/// ```
+///
 /// `Debug` prints no error text.
 #[non_exhaustive]
 pub struct Retrying<'a, E> {
@@ -38,6 +55,41 @@ impl<E> fmt::Debug for Retrying<'_, E> {
 ///
 /// A run emits `Scheduled` before each wait, and one of the others at its end. A run that is dropped emits nothing more,
 /// and a run that was allowed a single attempt has nothing to exhaust. `Debug` prints no error text.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::{Attempt, Policy, clock::InstantClock, retry, retry::Event};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// /// The events of a run that succeeds at attempt `success`, and fails with "no" at attempt 3.
+/// async fn events(success: u32, policy: Policy) -> Vec<String> {
+///     let op = async |a: Attempt| match a.number() {
+///         n if n == success => Ok(()),
+///         3 => Err("no"),
+///         _ => Err("busy"),
+///     };
+///     let mut events = Vec::new();
+///     let run = retry(op, policy).when(|e| *e != "no").clock(InstantClock::new());
+///     let _ = run.on_event(|event| events.push(match event {
+///         Event::Scheduled { attempt, .. } => format!("{attempt} scheduled"),
+///         Event::Succeeded { attempts } => format!("{attempts} succeeded"),
+///         Event::Exhausted { attempts, error } => format!("{attempts} exhausted: {error}"),
+///         Event::Declined { attempt, reason, .. } => format!("{attempt} {reason}"),
+///         Event::Cancelled => "cancelled".to_owned(),
+///         _ => unreachable!(),
+///     })).await;
+///     events
+/// }
+///
+/// let policy = Policy::fixed(Duration::from_secs(1));
+/// assert_eq!(events(2, policy).await, ["1 scheduled", "2 succeeded"]);
+/// assert_eq!(events(9, policy.max_attempts(2)).await, ["1 scheduled", "2 exhausted: busy"]);
+/// assert_eq!(
+///     events(9, policy.unbounded()).await,
+///     ["1 scheduled", "2 scheduled", "3 declined by a predicate"],
+/// );
+/// # });
+/// ```
 #[non_exhaustive]
 pub enum Event<'a, E> {
     /// A retry will follow after `delay`.

@@ -4,9 +4,13 @@
 //! more: at once the first time, growing for the next few, a steady wait from then on. Each such stage is a [`Level`], and
 //! [`Levels`] is their ordered list.
 
+mod error;
+
 #[cfg(feature = "alloc")]
 use alloc::{borrow::Cow, vec::Vec};
-use core::{error::Error, fmt, time::Duration};
+use core::time::Duration;
+
+pub use error::LevelsError;
 
 use crate::{
     ms,
@@ -30,7 +34,8 @@ use crate::{
 ///     Level::unbounded().factor(2.0).max_delay(Duration::from_secs(2)).jitter(0.5),
 /// ]);
 ///
-/// let mut backoff = Backoff::new(&LEVELS).rng(FixedRng::new(0.5)); // a quarter off where there is jitter
+/// // a quarter off where there is jitter
+/// let mut backoff = Backoff::new(&LEVELS).rng(FixedRng::new(0.5));
 /// let waits = [(); 5].map(|()| {
 ///     backoff.failed();
 ///     backoff.delay()
@@ -50,6 +55,14 @@ pub struct Level {
 
 impl Level {
     /// A level that lasts `count` failures, which is `count` waits; at least 1.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::{levels::{Level, Levels}, schedule::Schedule};
+    /// let levels = Levels::try_from([Level::new(2).delay(Duration::from_secs(1))])?;
+    /// assert_eq!(levels.waits(), Some(2));
+    /// # Ok::<(), relent::levels::LevelsError>(())
+    /// ```
     pub const fn new(count: u32) -> Self {
         Self { count: Some(count), ..Self::unbounded() }
     }
@@ -63,12 +76,32 @@ impl Level {
     ///
     /// Without it the level goes on from the current delay, the last one of the level before, and grows it from its first
     /// failure on.
+    ///
+    /// ```
+    /// # use relent::{backoff::Backoff, levels::{Level, Levels}, rng::FixedRng};
+    /// # fn waits<const N: usize>(level: Level) -> [u128; N] {
+    /// #     let mut backoff = Backoff::new(Levels::try_from([level]).unwrap()).rng(FixedRng::new(0.5));
+    /// #     [(); N].map(|()| { backoff.failed(); backoff.delay().as_millis() })
+    /// # }
+    /// # const SEC: core::time::Duration = core::time::Duration::from_secs(1);
+    /// assert_eq!(waits(Level::unbounded().delay(SEC).factor(2.0)), [1000, 2000, 4000]);
+    /// ```
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self
     }
 
     /// What each further failure multiplies the delay by, before the increment: finite, at least 0. The default is 1.
+    ///
+    /// ```
+    /// # use relent::{backoff::Backoff, levels::{Level, Levels}, rng::FixedRng};
+    /// # fn waits<const N: usize>(level: Level) -> [u128; N] {
+    /// #     let mut backoff = Backoff::new(Levels::try_from([level]).unwrap()).rng(FixedRng::new(0.5));
+    /// #     [(); N].map(|()| { backoff.failed(); backoff.delay().as_millis() })
+    /// # }
+    /// # const SEC: core::time::Duration = core::time::Duration::from_secs(1);
+    /// assert_eq!(waits(Level::unbounded().delay(SEC).factor(1.5)), [1000, 1500, 2250]);
+    /// ```
     pub const fn factor(mut self, factor: f64) -> Self {
         self.factor = factor;
         self
@@ -76,6 +109,16 @@ impl Level {
 
     /// How many milliseconds each further failure adds to the delay; a negative increment shortens it, down to zero. The
     /// default is 0.
+    ///
+    /// ```
+    /// # use relent::{backoff::Backoff, levels::{Level, Levels}, rng::FixedRng};
+    /// # fn waits<const N: usize>(level: Level) -> [u128; N] {
+    /// #     let mut backoff = Backoff::new(Levels::try_from([level]).unwrap()).rng(FixedRng::new(0.5));
+    /// #     [(); N].map(|()| { backoff.failed(); backoff.delay().as_millis() })
+    /// # }
+    /// # const SEC: core::time::Duration = core::time::Duration::from_secs(1);
+    /// assert_eq!(waits(Level::unbounded().delay(SEC).increment_ms(-400)), [1000, 600, 200, 0]);
+    /// ```
     pub const fn increment_ms(mut self, increment_ms: i64) -> Self {
         self.increment_ms = increment_ms;
         self
@@ -84,6 +127,17 @@ impl Level {
     /// The fraction of the delay, from 0 to 1, that a draw can take off the wait. The default is 0.
     ///
     /// The next delay grows from the whole one, whatever was taken off.
+    ///
+    /// ```
+    /// # use relent::{backoff::Backoff, levels::{Level, Levels}, rng::FixedRng};
+    /// # fn waits<const N: usize>(level: Level) -> [u128; N] {
+    /// #     let mut backoff = Backoff::new(Levels::try_from([level]).unwrap()).rng(FixedRng::new(0.5));
+    /// #     [(); N].map(|()| { backoff.failed(); backoff.delay().as_millis() })
+    /// # }
+    /// # const SEC: core::time::Duration = core::time::Duration::from_secs(1);
+    /// let level = Level::unbounded().delay(SEC).factor(2.0).jitter(0.2);
+    /// assert_eq!(waits(level), [900, 1800, 3600]); // with every draw at one half
+    /// ```
     pub const fn jitter(mut self, jitter: f64) -> Self {
         self.jitter = jitter;
         self
@@ -93,6 +147,17 @@ impl Level {
     ///
     /// The delay that the level begins with, given or carried over, is held to it as well. The default is
     /// `u64::MAX` ms.
+    ///
+    /// ```
+    /// # use relent::{backoff::Backoff, levels::{Level, Levels}, rng::FixedRng};
+    /// # fn waits<const N: usize>(level: Level) -> [u128; N] {
+    /// #     let mut backoff = Backoff::new(Levels::try_from([level]).unwrap()).rng(FixedRng::new(0.5));
+    /// #     [(); N].map(|()| { backoff.failed(); backoff.delay().as_millis() })
+    /// # }
+    /// # const SEC: core::time::Duration = core::time::Duration::from_secs(1);
+    /// let level = Level::unbounded().delay(4 * SEC).max_delay(3 * SEC);
+    /// assert_eq!(waits(level), [3000, 3000]);
+    /// ```
     pub const fn max_delay(mut self, max_delay: Duration) -> Self {
         self.max_delay = Some(max_delay);
         self
@@ -169,15 +234,15 @@ impl Level {
 /// ]);
 /// assert_eq!(waits(&RESTART), [0, 100, 350, 600, 850, 1100, 30_000, 30_000]);
 ///
-/// // Doubling at first; then the second level carries 4000 ms over and adds half each time, up to two minutes.
+/// // Doubling at first; then the second level carries 4000 ms over and adds half each time,
+/// // up to two minutes.
 /// static RECONNECT: Levels = Levels::new(&[
 ///     Level::new(3).delay(Duration::from_secs(1)).factor(2.0),
 ///     Level::unbounded().factor(1.5).max_delay(Duration::from_secs(120)),
 /// ]);
-/// assert_eq!(
-///     waits(&RECONNECT),
-///     [1000, 2000, 4000, 6000, 9000, 13_500, 20_250, 30_375, 45_563, 68_344, 102_516, 120_000, 120_000],
-/// );
+/// assert_eq!(waits(&RECONNECT), [
+///     1000, 2000, 4000, 6000, 9000, 13_500, 20_250, 30_375, 45_563, 68_344, 102_516, 120_000, 120_000,
+/// ]);
 /// ```
 ///
 /// A list that is known at run time only, from a configuration say, is checked by `Levels::try_from`, which takes a
@@ -188,7 +253,8 @@ impl Level {
 /// use core::time::Duration;
 /// use relent::levels::{Level, Levels};
 ///
-/// let error = Levels::try_from([Level::new(3).delay(Duration::from_secs(1)).jitter(25.0)]).unwrap_err();
+/// let level = Level::new(3).delay(Duration::from_secs(1)).jitter(25.0);
+/// let error = Levels::try_from([level]).unwrap_err();
 /// assert_eq!(error.to_string(), "levels[0]: jitter must be a fraction between 0 and 1, not 25");
 /// # }
 /// ```
@@ -306,89 +372,6 @@ impl Schedule for Levels {
         self.level(progress.level()).map_or(wait, |level| level.wait(progress.previous_ms(), 1.0))
     }
 }
-
-/// Why a list of [`Level`]s was refused. Levels are numbered from 0, as in the list and in [`Progress::level`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum LevelsError {
-    /// The list has no level.
-    Empty,
-    /// The first level has no delay, and there is none to carry over.
-    MissingDelay,
-    /// A level that is not the last is unbounded.
-    Unbounded {
-        /// Its index in the list.
-        level: usize,
-    },
-    /// A count is 0.
-    Count {
-        /// The level's index in the list.
-        level: usize,
-    },
-    /// A delay is above zero and below 1 ms, which could be rounded down to no wait at all.
-    Delay {
-        /// The level's index in the list.
-        level: usize,
-        /// The delay given.
-        delay: Duration,
-    },
-    /// A factor is negative, infinite or not a number.
-    Factor {
-        /// The level's index in the list.
-        level: usize,
-        /// The factor given.
-        factor: f64,
-    },
-    /// A jitter is not a fraction between 0 and 1.
-    Jitter {
-        /// The level's index in the list.
-        level: usize,
-        /// The jitter given.
-        jitter: f64,
-    },
-    /// A longest delay is above zero and below 1 ms, which leaves no wait at all in whole milliseconds.
-    MaxDelay {
-        /// The level's index in the list.
-        level: usize,
-        /// The longest delay given.
-        max_delay: Duration,
-    },
-}
-
-impl LevelsError {
-    const fn rule(&self) -> &'static str {
-        match self {
-            Self::Empty => "there must be at least one level",
-            Self::MissingDelay => "the first level must have a delay, as there is none to carry over",
-            Self::Unbounded { .. } => "count must be bounded on every level but the last",
-            Self::Count { .. } => "count must be at least 1",
-            Self::Delay { .. } => "delay must be zero or at least 1 ms",
-            Self::Factor { .. } => "factor must be finite and at least 0",
-            Self::Jitter { .. } => "jitter must be a fraction between 0 and 1",
-            Self::MaxDelay { .. } => "max_delay must be zero or at least 1 ms",
-        }
-    }
-}
-
-impl fmt::Display for LevelsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rule = self.rule();
-        match self {
-            Self::Empty => f.write_str(rule),
-            Self::MissingDelay => write!(f, "levels[0]: {rule}"),
-            Self::Unbounded { level } => write!(f, "levels[{level}]: {rule}, not unbounded"),
-            Self::Count { level } => write!(f, "levels[{level}]: {rule}, not 0"),
-            Self::Delay { level, delay: value } | Self::MaxDelay { level, max_delay: value } => {
-                write!(f, "levels[{level}]: {rule}, not {value:?}")
-            }
-            Self::Factor { level, factor: value } | Self::Jitter { level, jitter: value } => {
-                write!(f, "levels[{level}]: {rule}, not {value}")
-            }
-        }
-    }
-}
-
-impl Error for LevelsError {}
 
 /// How many waits the levels make, `None` for unbounded, or the first thing that is wrong with them.
 const fn check(levels: &[Level]) -> Result<Option<u32>, LevelsError> {

@@ -84,6 +84,18 @@ use crate::policy::{Jitter, Policy, StatefulJitter};
 use crate::rng::Rng;
 
 /// What a consumer thinks of a failure.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::queue::Verdict;
+///
+/// let of_status = |status| match status {
+///     503 => Verdict::RetryAfter(Duration::from_secs(30)),
+///     500.. => Verdict::Transient,
+///     _ => Verdict::Permanent,
+/// };
+/// assert_eq!(of_status(400), Verdict::Permanent);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may pass by itself.
@@ -133,6 +145,19 @@ impl From<Signs> for Verdict {
 }
 
 /// What to do with a message whose attempt has failed.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::Policy;
+/// use relent::queue::{DeadLetterReason, Disposition, Verdict, disposition};
+/// use relent::rng::FixedRng;
+///
+/// let policy = Policy::fixed(Duration::from_secs(60)).max_attempts(2);
+/// let after = |finished| disposition(policy, finished, Verdict::Transient, &mut FixedRng::new(0.5));
+/// assert_eq!(after(1)?, Disposition::Retry(Duration::from_secs(60)));
+/// assert_eq!(after(2)?, Disposition::DeadLetter(DeadLetterReason::Exhausted));
+/// # Ok::<(), relent::policy::StatefulJitter>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the broker has to be told what becomes of the message"]
 pub enum Disposition {
@@ -143,6 +168,13 @@ pub enum Disposition {
 }
 
 /// Why a message is a dead letter. `Display` gives a text to keep beside it.
+///
+/// ```
+/// use relent::queue::DeadLetterReason;
+///
+/// assert_eq!(DeadLetterReason::Exhausted.to_string(), "attempts used up");
+/// assert_eq!(DeadLetterReason::Permanent.to_string(), "permanent failure");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeadLetterReason {
@@ -284,6 +316,18 @@ pub const fn bullmq_backoff_strategy(policy: Policy) -> Result<BullMqBackoffStra
 }
 
 /// What [`bullmq_backoff_strategy`] returns.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::Policy;
+/// use relent::queue::bullmq_backoff_strategy;
+/// use relent::rng::SeededRng;
+///
+/// let strategy = bullmq_backoff_strategy(Policy::DEFAULT)?; // equal jitter: 50 to 100 ms
+/// let delay = strategy.delay(1, &mut SeededRng::new(7));
+/// assert!(Duration::from_millis(50) <= delay && delay <= Duration::from_millis(100));
+/// # Ok::<(), relent::policy::StatefulJitter>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a strategy does nothing until it is asked for a delay"]
 pub struct BullMqBackoffStrategy {
@@ -334,8 +378,8 @@ const SQS_LONGEST: Duration = Duration::from_secs(43_200);
 ///
 /// const POLICY: Policy = Policy::exponential(Duration::from_millis(2500)).jitter(Jitter::None);
 /// let mut rng = FixedRng::new(0.5);
-/// let mut now = |receive_count| sqs_visibility_timeout(POLICY, receive_count, Duration::ZERO, &mut rng);
-/// assert_eq!([now(1)?, now(2)?, now(3)?], [Some(3), Some(5), Some(10)]);
+/// let mut at_once = |count| sqs_visibility_timeout(POLICY, count, Duration::ZERO, &mut rng);
+/// assert_eq!([at_once(1)?, at_once(2)?, at_once(3)?], [Some(3), Some(5), Some(10)]);
 /// # Ok::<(), relent::policy::StatefulJitter>(())
 /// ```
 ///

@@ -100,6 +100,25 @@ where
 )]
 ///
 /// The parameters are the operation, the schedule, the hooks and the surroundings.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::{Attempt, Policy, clock::InstantClock, retry};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let clock = InstantClock::new();
+/// let mut seen = Vec::new();
+/// let get = async |a: Attempt| if a.number() < 3 { Err("busy") } else { Ok(42) };
+/// let answer = retry(get, Policy::fixed(Duration::from_secs(1)))
+///     .when(|e| *e == "busy")
+///     .max_elapsed(Duration::from_secs(10))
+///     .on_retry(|r| seen.push((r.attempt, *r.error)))
+///     .clock(&clock)
+///     .await;
+/// assert_eq!(answer, Ok(42));
+/// assert_eq!(seen, [(1, "busy"), (2, "busy")]);
+/// # });
+/// ```
 #[must_use = "a retry makes no attempt until it is awaited, or called if it is blocking"]
 // Laid out as written, for the reason that `Run` is.
 #[repr(C)]

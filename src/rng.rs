@@ -19,6 +19,23 @@ pub use default::DefaultRng;
 /// One draw is one number in `[0, 1)`. A draw outside that range, or NaN, is taken into it by whoever uses it: a faulty
 /// source can flatten the jitter, never break a wait. Jitter is no secret, so a source need not be cryptographic; it
 /// only has to differ between processes that fail together.
+///
+/// ```
+/// use relent::rng::Rng;
+///
+/// /// The fractional parts of the multiples of the golden ratio: spread evenly, and known beforehand.
+/// struct Golden(f64);
+///
+/// impl Rng for Golden {
+///     fn next_f64(&mut self) -> f64 {
+///         self.0 = (self.0 + 0.618_033_988_749_895) % 1.0;
+///         self.0
+///     }
+/// }
+///
+/// let mut rng = Golden(0.0);
+/// assert_eq!([rng.next_f64(), rng.next_f64()].map(|draw| (draw * 1000.0).round()), [618.0, 236.0]);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no random source",
     label = "this run has no random source to draw its jitter from",
@@ -65,6 +82,12 @@ pub struct SeededRng {
 
 impl SeededRng {
     /// A generator that starts from `seed`.
+    ///
+    /// ```
+    /// # use relent::rng::{Rng, SeededRng};
+    /// assert_eq!(SeededRng::new(7).next_f64(), SeededRng::new(7).next_f64());
+    /// assert_ne!(SeededRng::new(7).next_f64(), SeededRng::new(8).next_f64());
+    /// ```
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -111,6 +134,14 @@ pub struct FixedRng {
 
 impl FixedRng {
     /// Always `draw`, given as it is: one outside `[0, 1)`, or NaN, plays a faulty source.
+    ///
+    /// ```
+    /// # use relent::{Policy, rng::FixedRng};
+    /// # use std::time::Duration;
+    /// let faulty = FixedRng::new(17.0);
+    /// let delay = Policy::DEFAULT.delays(faulty).next();
+    /// assert_eq!(delay, Some(Duration::from_millis(100))); // the longest: it counts as just below 1
+    /// ```
     #[must_use]
     pub const fn new(draw: f64) -> Self {
         Self { draw }

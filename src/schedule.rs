@@ -61,6 +61,14 @@ impl Progress {
     }
 
     /// Keeps the delay that was computed, in milliseconds and unrounded, for the failure after this one.
+    ///
+    /// ```
+    /// # use relent::schedule::Progress;
+    /// let mut progress = Progress::new();
+    /// progress.set_previous_ms(99.5);
+    /// progress.count_failure();
+    /// assert_eq!(progress.previous_ms(), 99.5);
+    /// ```
     pub const fn set_previous_ms(&mut self, previous_ms: f64) {
         self.previous_ms = previous_ms;
     }
@@ -83,6 +91,15 @@ impl Progress {
     }
 
     /// Moves to `level`, where `failures` failures count as made already.
+    ///
+    /// ```
+    /// # use relent::schedule::Progress;
+    /// let mut progress = Progress::new();
+    /// progress.count_failure();
+    /// progress.enter_level(1, 1); // that failure is the first of the new level
+    /// assert_eq!((progress.level(), progress.level_failures()), (1, 1));
+    /// assert_eq!(progress.failures(), 1);
+    /// ```
     pub const fn enter_level(&mut self, level: u32, failures: u32) {
         self.level = level;
         self.elsewhere = self.failures.wrapping_sub(failures);
@@ -134,6 +151,11 @@ impl Progress {
 ///     Fibonacci.next(&mut progress, &mut FixedRng::new(0.5))
 /// });
 /// assert_eq!(waits, [1, 1, 2, 3, 5, 8].map(|s| Some(Duration::from_secs(s))));
+///
+/// // Unless it says otherwise, a schedule sets no limits, and has no spread.
+/// assert_eq!((Fibonacci.max_attempts(), Fibonacci.max_elapsed()), (0, None));
+/// assert_eq!(Fibonacci.waits(), None);
+/// assert_eq!(Fibonacci.lower_bound(&progress, Duration::from_secs(8)), Duration::from_secs(8));
 /// ```
 pub trait Schedule {
     /// The wait after the failure that `progress` has just counted, or `None` when no attempt should follow.
@@ -240,22 +262,29 @@ pub struct ScheduleFn<F>(F);
 /// `None` when no attempt should follow.
 ///
 /// The closure's waits are exact: no jitter, no cap, no rounding to milliseconds. Its `None` ends the schedule; it is
-/// not known beforehand, so no attempt of such a run calls itself final.
+/// not known beforehand, so no attempt of such a run calls itself final, and the run stops with
+/// [`StopReason::ScheduleEnded`](crate::retry::StopReason::ScheduleEnded).
 ///
 /// ```
 /// use core::time::Duration;
 /// use relent::rng::FixedRng;
 /// use relent::schedule::{Progress, Schedule, schedule_fn};
 ///
-/// let schedule = schedule_fn(|failures| (failures < 3).then(|| Duration::from_micros(250) * failures));
+/// const STEP: Duration = Duration::from_micros(250);
+/// let schedule = schedule_fn(|failures| (failures < 3).then(|| STEP * failures));
 ///
 /// let mut progress = Progress::new();
 /// let waits = [(); 4].map(|()| {
 ///     progress.count_failure();
 ///     schedule.next(&mut progress, &mut FixedRng::new(0.5))
 /// });
-/// assert_eq!(waits, [Some(Duration::from_micros(250)), Some(Duration::from_micros(500)), None, None]);
+/// assert_eq!(waits, [Some(STEP), Some(2 * STEP), None, None]);
 /// assert_eq!(schedule.waits(), None);
+///
+/// # use relent::{clock::VirtualClock, retry, retry::StopReason};
+/// # let clock = VirtualClock::new();
+/// let run = retry(async |_| Err::<(), _>("busy"), schedule).clock(&clock);
+/// assert_eq!(clock.block_on(run.report()).stop, Some(StopReason::ScheduleEnded));
 /// ```
 pub const fn schedule_fn<F: Fn(u32) -> Option<Duration>>(f: F) -> ScheduleFn<F> {
     ScheduleFn(f)
@@ -273,7 +302,7 @@ impl<F> fmt::Debug for ScheduleFn<F> {
     }
 }
 
-/// A schedule with another limit on attempts.
+/// A schedule with another limit on attempts, that of [`max_attempts`](crate::retry::Retry::max_attempts).
 #[derive(Clone, Copy, Debug)]
 pub struct MaxAttempts<S> {
     schedule: S,
@@ -308,7 +337,7 @@ impl<S: Schedule> Schedule for MaxAttempts<S> {
     }
 }
 
-/// A schedule with another limit on elapsed time.
+/// A schedule with another limit on elapsed time, that of [`max_elapsed`](crate::retry::Retry::max_elapsed).
 #[derive(Clone, Copy, Debug)]
 pub struct MaxElapsed<S> {
     schedule: S,

@@ -68,7 +68,9 @@
 //!
 //! let (clock, counters) = (VirtualClock::new(), Counters::default());
 //! let run = |fails: u32| {
-//!     let call = move |a: Attempt| async move { if a.number() <= fails { Err("busy") } else { Ok(()) } };
+//!     let call = move |a: Attempt| async move {
+//!         if a.number() <= fails { Err("busy") } else { Ok(()) }
+//!     };
 //!     retry(call, Policy::DEFAULT)
 //!         .clock(&clock)
 //!         .on_event(|event| counters.count(event))

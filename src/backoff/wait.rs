@@ -13,6 +13,20 @@ use core::time::Duration;
 /// It borrows nothing from the [`Backoff`](super::Backoff) that made it, so outcomes can be reported while it is
 /// pending; they do not change it. Dropping it cancels the wait, and nothing else. A wait of zero touches no timer. One
 /// that is over at its first poll yields once, so that a loop of them lets other tasks, timers and cancellation live.
+///
+/// ```
+/// # use core::time::Duration;
+/// # use relent::{Policy, backoff::Backoff, clock::{Clock, VirtualClock}};
+/// # const SEC: Duration = Duration::from_secs(1);
+/// let clock = VirtualClock::new();
+/// let mut backoff = Backoff::new(Policy::fixed(5 * SEC)).clock(&clock);
+/// backoff.failed();
+/// let wait = backoff.attempt().unwrap();
+/// assert_eq!(wait.delay(), 5 * SEC);
+/// backoff.reset(); // does not change it
+/// clock.block_on(wait);
+/// assert_eq!(clock.now(), 5 * SEC);
+/// ```
 #[must_use = "a wait does nothing until it is awaited"]
 pub struct Wait<W> {
     sleep: Option<W>,

@@ -68,6 +68,17 @@ impl StopFlag {
     }
 
     /// A future that is ready once the flag is up.
+    ///
+    /// ```
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// # use relent::blocking::StopFlag;
+    /// let flag = StopFlag::new();
+    /// let mut stopped = pin!(flag.stopped());
+    /// let mut context = Context::from_waker(Waker::noop());
+    /// assert_eq!(stopped.as_mut().poll(&mut context), Poll::Pending);
+    /// flag.stop();
+    /// assert_eq!(stopped.as_mut().poll(&mut context), Poll::Ready(()));
+    /// ```
     pub fn stopped(&self) -> Stopped {
         Stopped { flag: self.clone(), registration: None }
     }

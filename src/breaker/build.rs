@@ -22,6 +22,19 @@ impl CircuitBreaker {
     }
 
     /// Measures the cooldown on `clock`, which an admitted call of a closed breaker does not read.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use relent::breaker::CircuitBreaker;
+    /// # use relent::clock::VirtualClock;
+    /// let clock = VirtualClock::new();
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).with_clock(&clock);
+    /// breaker.acquire().unwrap().failure();
+    /// clock.advance(Duration::from_secs(29));
+    /// assert!(breaker.acquire().is_err());
+    /// clock.advance(Duration::from_secs(1));
+    /// assert!(breaker.acquire().is_ok());
+    /// ```
     #[must_use]
     pub const fn with_clock<C>(self, clock: C) -> CircuitBreaker<C> {
         let Self { word, stamp, limits, cooldown, seed, name, on_transition, clock: _ } = self;

@@ -12,6 +12,15 @@ use crate::error::{AsError, Auto, Boxed, CircuitOpen, Dynamic, Marking, Plain};
 ///
 /// Transparent: it shows and passes on what it holds, so a marker in the operation's error is found by a run around the
 /// call, and so is the hint of a refusal.
+///
+/// ```
+/// use relent::breaker::{CallError, CircuitBreaker};
+///
+/// let breaker = CircuitBreaker::new().failure_threshold(1);
+/// let call = || breaker.call_blocking(|| Err::<(), _>("no route"));
+/// assert_eq!(call(), Err(CallError::Inner("no route")));
+/// assert!(matches!(call(), Err(CallError::Open(_))));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallError<E> {
     /// The breaker refused the call: the operation did not run.

@@ -24,6 +24,10 @@ use crate::clock::Clock;
 ///
 /// assert_eq!(slow.success(), None); // admitted before the trip
 /// assert_eq!(breaker.state(), State::Open);
+///
+/// breaker.reset();
+/// breaker.acquire()?.neutral(); // as if it had not been made
+/// assert_eq!(breaker.state(), State::Closed);
 /// # Ok::<(), relent::error::CircuitOpen>(())
 /// ```
 #[must_use = "a permit that is dropped reports a neutral outcome"]

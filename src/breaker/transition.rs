@@ -3,6 +3,30 @@
 use core::fmt;
 
 /// Where a breaker stands.
+///
+/// ```
+/// use std::time::Duration;
+/// use relent::breaker::{CircuitBreaker, State};
+/// use relent::clock::VirtualClock;
+///
+/// let clock = VirtualClock::new();
+/// let breaker = CircuitBreaker::new().failure_threshold(1).with_clock(&clock);
+/// assert_eq!(breaker.state(), State::Closed);
+/// breaker.acquire()?.failure();
+/// clock.advance(Duration::from_secs(30));
+/// assert_eq!(breaker.state(), State::Open);
+/// let probe = breaker.acquire()?;
+/// assert_eq!(breaker.state(), State::HalfOpen);
+/// probe.success();
+/// assert_eq!(breaker.state(), State::Closed);
+///
+/// breaker.force_open();
+/// assert_eq!(breaker.state(), State::ForcedOpen);
+/// breaker.force_closed();
+/// assert_eq!(breaker.state(), State::ForcedClosed);
+/// assert_eq!(State::HalfOpen.to_string(), "half-open");
+/// # Ok::<(), relent::error::CircuitOpen>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum State {

@@ -15,12 +15,13 @@ pub(super) const WINDOW_RULE: &str = "window must be longer than zero";
 /// use std::time::Duration;
 /// use relent::budget::{BudgetConfig, BudgetError, RetryBudget};
 ///
-/// let budget = RetryBudget::try_from(BudgetConfig { ratio: 0.1, ..BudgetConfig::default() })?;
-/// assert_eq!(budget.balance(), 100);
+/// let default = BudgetConfig::default();
+/// assert_eq!((default.ratio, default.min_per_second), (0.2, 10));
+/// assert_eq!(default.window, Duration::from_secs(10));
 ///
-/// let error = RetryBudget::try_from(BudgetConfig { ratio: 20.0, ..BudgetConfig::default() }).unwrap_err();
-/// assert_eq!(error, BudgetError::Ratio(20.0));
-/// assert_eq!(error.to_string(), "ratio must lie in 0..=1 (10 % is 0.1), not 20.0");
+/// let budget = RetryBudget::try_from(BudgetConfig { ratio: 0.1, ..default })?;
+/// assert_eq!(budget.balance(), 100);
+/// assert!(RetryBudget::try_from(BudgetConfig { ratio: 20.0, ..default }).is_err());
 /// # Ok::<(), BudgetError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +59,20 @@ impl TryFrom<BudgetConfig> for RetryBudget {
 }
 
 /// Why a [`BudgetConfig`] is no budget: the field, with the value that it had.
+///
+/// ```
+/// use std::time::Duration;
+/// use relent::budget::{BudgetConfig, BudgetError, RetryBudget};
+///
+/// let default = BudgetConfig::default();
+/// let error = RetryBudget::try_from(BudgetConfig { ratio: 20.0, ..default }).unwrap_err();
+/// assert_eq!(error, BudgetError::Ratio(20.0));
+/// assert_eq!(error.to_string(), "ratio must lie in 0..=1 (10 % is 0.1), not 20.0");
+///
+/// let zero = Duration::ZERO;
+/// let error = RetryBudget::try_from(BudgetConfig { window: zero, ..default }).unwrap_err();
+/// assert_eq!(error, BudgetError::Window(zero));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum BudgetError {

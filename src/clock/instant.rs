@@ -50,6 +50,15 @@ impl InstantClock {
     }
 
     /// Moves the time without a wait, as an operation does that takes this long. Saturates at [`Duration::MAX`].
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use relent::clock::{Clock, InstantClock};
+    /// let clock = InstantClock::new();
+    /// clock.advance(Duration::from_secs(3));
+    /// assert_eq!(clock.now(), Duration::from_secs(3));
+    /// assert!(clock.waits().is_empty());
+    /// ```
     pub fn advance(&self, duration: Duration) {
         let mut state = self.lock();
         state.now = state.now.saturating_add(duration);

@@ -102,6 +102,19 @@ impl VirtualClock {
     /// How many sleeps wait for a deadline: polled, not yet ended, not dropped.
     ///
     /// One that never ends is not counted.
+    ///
+    /// ```
+    /// # use std::{future::Future, pin::pin, task::{Context, Waker}, time::Duration};
+    /// # use relent::clock::{Clock, VirtualClock};
+    /// let clock = VirtualClock::new();
+    /// {
+    ///     let mut sleep = pin!(clock.sleep(Duration::from_secs(2)));
+    ///     assert_eq!(clock.sleepers(), 0); // not yet polled
+    ///     assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    ///     assert_eq!(clock.sleepers(), 1);
+    /// }
+    /// assert_eq!(clock.sleepers(), 0); // dropped
+    /// ```
     #[must_use]
     pub fn sleepers(&self) -> usize {
         self.lock().sleepers.len()

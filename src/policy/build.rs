@@ -13,19 +13,54 @@ impl Policy {
     /// The longest delay that is ever computed: `u64::MAX` milliseconds, some 584 million years.
     ///
     /// Growth without a cap stops here. A cap of this or more is no cap.
+    ///
+    /// ```
+    /// use relent::Policy;
+    ///
+    /// assert_eq!(Policy::DEFAULT.uncapped().nominal_after(u32::MAX), Policy::MAX_DELAY);
+    /// assert_eq!(Policy::DEFAULT.max_delay(Policy::MAX_DELAY).cap(), None);
+    /// ```
     pub const MAX_DELAY: Duration = Duration::from_millis(u64::MAX);
 
     /// [`exponential`](Self::exponential) from 100 ms: up to 3 attempts, waiting 50 to 100 and then 100 to 200 ms.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let ms = Duration::from_millis;
+    /// assert_eq!([1, 2].map(|failures| Policy::DEFAULT.bounds_after(failures)), [
+    ///     (ms(50), ms(100)),
+    ///     (ms(100), ms(200)),
+    /// ]);
+    /// assert_eq!(Policy::DEFAULT.attempts(), 3);
+    /// ```
     pub const DEFAULT: Self = Self::exponential(Duration::from_millis(100));
 
     /// `base · 2^(n−1)` after `n` failures, capped at 30 s (or at `base`, if longer), with [`Jitter::Equal`].
+    ///
+    /// So a base of 30 s or more does not grow until [`max_delay`](Self::max_delay) says how far.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let seconds = Duration::from_secs;
+    /// let after = |policy: Policy| [1, 2, 3].map(|failures| policy.nominal_after(failures));
+    ///
+    /// assert_eq!(after(Policy::exponential(seconds(10))), [10, 20, 30].map(seconds));
+    ///
+    /// let minute = Policy::exponential(seconds(60));
+    /// assert_eq!(after(minute), [60, 60, 60].map(seconds));
+    /// assert_eq!(after(minute.max_delay(seconds(600))), [60, 120, 240].map(seconds));
+    /// ```
     ///
     /// # Panics
     ///
     /// If `base` is above zero and below 1 ms: it would round to no wait at all. In a `const` it does not compile:
     ///
     /// ```compile_fail,E0080
-    /// const POLICY: relent::Policy = relent::Policy::exponential(std::time::Duration::from_micros(100));
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// const POLICY: Policy = Policy::exponential(Duration::from_micros(100));
     /// ```
     ///
     /// A base of zero is zero after any number of failures. Fractions of a millisecond count until a delay is rounded.
@@ -53,6 +88,13 @@ impl Policy {
 
     /// `delay` after every failure, without cap or jitter.
     ///
+    /// ```
+    /// # use relent::{Policy, backoff_sequence};
+    /// # use std::time::Duration;
+    /// let second = Duration::from_secs(1);
+    /// assert_eq!(backoff_sequence(Policy::fixed(second), 3), [second, second, second]);
+    /// ```
+    ///
     /// # Panics
     ///
     /// As [`exponential`](Self::exponential).
@@ -62,6 +104,12 @@ impl Policy {
     }
 
     /// No wait at all: [`fixed`](Self::fixed) at zero.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// assert_eq!(Policy::immediate().worst_case_total(), Some(Duration::ZERO));
+    /// ```
     pub const fn immediate() -> Self {
         Self::fixed(Duration::ZERO)
     }
@@ -70,6 +118,13 @@ impl Policy {
 /// The setters.
 impl Policy {
     /// The factor from one delay to the next of exponential growth; 2 unless set.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let policy = Policy::exponential(Duration::from_secs(1)).multiplier(1.5);
+    /// assert_eq!(policy.nominal_after(3), Duration::from_millis(2250));
+    /// ```
     ///
     /// # Panics
     ///
@@ -99,17 +154,42 @@ impl Policy {
     /// [`uncapped`](Self::uncapped).
     ///
     /// A server's hint may exceed the cap; a run has a ceiling of its own for hints.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let minutes = |n: u64| Duration::from_secs(60 * n);
+    /// let policy = Policy::linear(minutes(1)).max_delay(minutes(2));
+    /// assert_eq!([1, 2, 3].map(|failures| policy.nominal_after(failures)), [1, 2, 2].map(minutes));
+    /// assert_eq!(policy.max_delay(Duration::from_micros(500)).nominal_after(1), Duration::ZERO);
+    /// ```
     pub const fn max_delay(mut self, cap: Duration) -> Self {
         self.cap_ms = ms::whole(cap);
         self
     }
 
     /// No cap: growth goes on to [`MAX_DELAY`](Self::MAX_DELAY).
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let policy = Policy::exponential(Duration::from_secs(1));
+    /// assert_eq!(policy.nominal_after(11), Duration::from_secs(30));
+    /// assert_eq!(policy.uncapped().nominal_after(11), Duration::from_secs(1024));
+    /// ```
     pub const fn uncapped(self) -> Self {
         self.max_delay(Self::MAX_DELAY)
     }
 
     /// How delays are spread; see [`Jitter`] for which kind to take.
+    ///
+    /// ```
+    /// # use relent::{Jitter, Policy};
+    /// # use std::time::Duration;
+    /// let ms = Duration::from_millis;
+    /// let policy = Policy::fixed(ms(100)).jitter(Jitter::Downward(0.25));
+    /// assert_eq!(policy.bounds_after(1), (ms(75), ms(100)));
+    /// ```
     ///
     /// # Panics
     ///
@@ -130,12 +210,26 @@ impl Policy {
 
     /// All calls of the operation, the first included: 3 means at most 2 retries. 0 means
     /// [`unbounded`](Self::unbounded).
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// # use std::time::Duration;
+    /// let policy = Policy::fixed(Duration::from_secs(1)).max_attempts(3);
+    /// assert_eq!(policy.worst_case_total(), Some(Duration::from_secs(2))); // two waits
+    /// assert_eq!(policy.max_attempts(0), policy.unbounded());
+    /// ```
     pub const fn max_attempts(mut self, max_attempts: u32) -> Self {
         self.max_attempts = max_attempts;
         self
     }
 
     /// Any number of attempts.
+    ///
+    /// ```
+    /// # use relent::Policy;
+    /// assert_eq!(Policy::DEFAULT.unbounded().attempts(), 0);
+    /// assert_eq!(Policy::DEFAULT.unbounded().worst_case_total(), None);
+    /// ```
     pub const fn unbounded(self) -> Self {
         self.max_attempts(0)
     }

@@ -18,6 +18,12 @@ use super::{Growth, Jitter, Policy};
 /// let config = PolicyConfig { base, max_attempts: 5, ..PolicyConfig::default() };
 /// assert_eq!(Policy::try_from(config), Ok(Policy::exponential(base).max_attempts(5)));
 ///
+/// // As the constructor says, and so after all fields that are `None`:
+/// let config = PolicyConfig { growth: Growth::Linear, base, ..PolicyConfig::default() };
+/// assert_eq!((config.max_delay, config.jitter, config.max_elapsed), (None, None, None));
+/// assert!(!config.allow_jitter_above_cap);
+/// assert_eq!(Policy::try_from(config), Ok(Policy::linear(base)));
+///
 /// let config = PolicyConfig { growth: Growth::Exponential(0.5), ..config };
 /// let error = Policy::try_from(config).unwrap_err();
 /// assert_eq!(error.to_string(), "multiplier must be finite and at least 1, not 0.5");
@@ -134,6 +140,7 @@ impl Rule {
 /// assert_eq!(error.field(), "jitter");
 /// assert_eq!(error.value(), "proportional(25)");
 /// assert_eq!(error.position(), Some(3));
+/// assert_eq!(error.rule(), "jitter fraction must lie in 0..=1 (25 % is 0.25)");
 /// assert_eq!(
 ///     error.to_string(),
 ///     r#"word 3 "proportional(25)": jitter fraction must lie in 0..=1 (25 % is 0.25)"#

@@ -24,7 +24,8 @@ impl Policy {
     /// use relent::Policy;
     /// use std::time::Duration;
     ///
-    /// const POLICY: Policy = Policy::exponential(Duration::from_secs(2)).max_delay(Duration::from_secs(300));
+    /// const POLICY: Policy =
+    ///     Policy::exponential(Duration::from_secs(2)).max_delay(Duration::from_secs(300));
     /// assert_eq!(POLICY.nominal_after(0), Duration::ZERO);
     /// assert_eq!(POLICY.nominal_after(1), Duration::from_secs(2));
     /// assert_eq!(POLICY.nominal_after(8), Duration::from_secs(256));
@@ -215,6 +216,14 @@ impl Schedule for Policy {
 }
 
 /// [`Jitter::Decorrelated`](super::Jitter::Decorrelated) has no delay without the one before it.
+///
+/// ```
+/// use relent::policy::StatefulJitter;
+/// use relent::{Jitter, Policy};
+///
+/// let policy = Policy::DEFAULT.jitter(Jitter::Decorrelated);
+/// assert_eq!(policy.delay_after(1, 0.5), Err(StatefulJitter));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatefulJitter;
 

@@ -1,4 +1,15 @@
 /// How the delay grows with the number of failures `n`, before cap and jitter.
+///
+/// ```
+/// use relent::Policy;
+/// use relent::policy::Growth;
+/// use std::time::Duration;
+///
+/// let second = Duration::from_secs(1);
+/// assert_eq!(Policy::fixed(second).growth(), Growth::Fixed);
+/// assert_eq!(Policy::linear(second).growth(), Growth::Linear);
+/// assert_eq!(Policy::exponential(second).growth(), Growth::Exponential(2.0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Growth {

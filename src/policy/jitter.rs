@@ -29,6 +29,21 @@
 /// `None` takes no draw; every other kind takes one for each delay, whatever the delay is.
 ///
 /// Fractions lie in `0..=1`: 25 % is 0.25.
+///
+/// ```
+/// use relent::{Jitter, Policy};
+/// use std::time::Duration;
+///
+/// let ms = Duration::from_millis;
+/// let between = |jitter| Policy::fixed(ms(100)).jitter(jitter).bounds_after(1);
+///
+/// assert_eq!(between(Jitter::None), (ms(100), ms(100)));
+/// assert_eq!(between(Jitter::Full), (ms(0), ms(100)));
+/// assert_eq!(between(Jitter::Equal), (ms(50), ms(100)));
+/// assert_eq!(between(Jitter::Decorrelated), (ms(100), ms(300)));
+/// assert_eq!(between(Jitter::Proportional(0.25)), (ms(75), ms(125)));
+/// assert_eq!(between(Jitter::Downward(0.25)), (ms(75), ms(100)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Jitter {

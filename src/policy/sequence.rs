@@ -81,7 +81,8 @@ pub fn backoff_sequence(policy: impl Borrow<Policy>, n: usize) -> Vec<Duration> 
 /// use std::time::Duration;
 ///
 /// let shortest = backoff_sequence_with(Policy::DEFAULT, 3, &mut FixedRng::new(0.0));
-/// assert_eq!(shortest, [50, 100, 200].map(Duration::from_millis)); // equal jitter: half of 100, 200 and 400 ms
+/// // equal jitter: half of 100, 200 and 400 ms
+/// assert_eq!(shortest, [50, 100, 200].map(Duration::from_millis));
 /// ```
 #[cfg(feature = "alloc")]
 #[must_use]

@@ -11,6 +11,15 @@ const PRINTED: usize = 20;
 /// A policy as an operator reads it: what is waited before each attempt, when it begins, and when the policy gives up.
 ///
 /// The times that attempts themselves take come on top. Made by [`Policy::table`]; needs no allocation.
+///
+/// ```
+/// use relent::Policy;
+///
+/// let table = Policy::DEFAULT.table();
+/// assert_eq!(table.rows().map(|row| row.attempt).collect::<Vec<_>>(), [1, 2, 3]);
+/// let text = table.to_string();
+/// assert_eq!(text.lines().last(), Some("gives up when attempt 3 fails, after waiting at most 300ms"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a table does nothing until it is printed or asked for its rows"]
 pub struct Table {
@@ -18,6 +27,17 @@ pub struct Table {
 }
 
 /// One attempt in a [`Table`].
+///
+/// ```
+/// use relent::Policy;
+/// use std::time::Duration;
+///
+/// let ms = Duration::from_millis;
+/// let last = Policy::DEFAULT.table().rows().last().unwrap();
+/// assert_eq!(last.attempt, 3);
+/// assert_eq!((last.shortest, last.longest), (ms(100), ms(200)));
+/// assert_eq!((last.earliest, last.latest), (ms(150), ms(300)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
@@ -72,7 +92,7 @@ impl IntoIterator for Table {
     }
 }
 
-/// The iterator of [`Table::rows`].
+/// The iterator of the rows of a [`Table`].
 #[derive(Clone, Debug)]
 #[must_use = "iterators are lazy"]
 pub struct Rows {
@@ -110,7 +130,8 @@ impl Iterator for Rows {
 /// use relent::Policy;
 /// use std::time::Duration;
 ///
-/// let policy = Policy::linear(Duration::from_secs(60)).max_delay(Duration::from_secs(120)).unbounded();
+/// let minutes = |n: u64| Duration::from_secs(60 * n);
+/// let policy = Policy::linear(minutes(1)).max_delay(minutes(2)).unbounded();
 /// assert_eq!(
 ///     policy.table().to_string(),
 ///     "\

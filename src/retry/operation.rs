@@ -100,7 +100,14 @@ pub struct AttemptTimeout {
 }
 
 impl AttemptTimeout {
-    /// An attempt that took longer than `limit`.
+    /// An attempt that took longer than `limit`: for a time limit of your own.
+    ///
+    /// ```
+    /// # use core::time::Duration;
+    /// # use relent::retry::AttemptTimeout;
+    /// const TIMEOUT: AttemptTimeout = AttemptTimeout::new(Duration::from_secs(2));
+    /// assert_eq!(TIMEOUT.to_string(), "the attempt took longer than 2s");
+    /// ```
     #[must_use]
     pub const fn new(limit: Duration) -> Self {
         Self { limit }

@@ -15,6 +15,15 @@ use crate::rng::Rng;
 use crate::schedule::Schedule;
 
 /// A run that resolves to a [`Report`] of itself.
+///
+/// ```
+/// use relent::{Policy, retry};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let reported = retry(async |_| Ok::<_, &str>(42), Policy::DEFAULT).report();
+/// assert_eq!(reported.await.result, Ok(42));
+/// # });
+/// ```
 #[must_use = "a retry makes no attempt until it is awaited, or called if it is blocking"]
 pub struct Reported<F: InFlight<X::Clock>, S, H, X: Environment> {
     retry: Retry<F, S, H, X>,
@@ -33,6 +42,20 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Reported<F, S, H, X> {
 }
 
 /// What a run did.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::{Policy, clock::InstantClock, retry, retry::StopReason};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let policy = Policy::fixed(Duration::from_secs(1));
+/// let run = retry(async |_| Err::<(), _>("busy"), policy).clock(InstantClock::new());
+/// let report = run.report().await;
+/// assert_eq!(report.result, Err("busy"));
+/// assert_eq!((report.attempts, report.elapsed), (3, Duration::from_secs(2)));
+/// assert_eq!(report.stop, Some(StopReason::Exhausted));
+/// # });
+/// ```
 ///
 /// `Debug` prints no error text.
 #[must_use = "the report holds the run's result"]

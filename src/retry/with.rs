@@ -122,7 +122,7 @@ impl<A: Future<Output = (L, Result<T, E>)>, L, T, E> Borrower for A {
     type Error = E;
 }
 
-/// An operation that lends its state to each attempt, a future `A`.
+/// The operation of a run of [`retry_with`]: it lends its state to each attempt, a future `A`.
 pub struct With<A: Borrower> {
     /// `None` while an attempt is in flight.
     loan: Option<A::Loan>,

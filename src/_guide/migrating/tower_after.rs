@@ -16,7 +16,8 @@ where
     S::Error: Into<BoxError>,
 {
     let call = async |_| match service.clone().oneshot(path.to_owned()).await {
-        Ok(response) if response.status == 503 => Err(Ok(response)), // a failed attempt, and the answer if it is the last
+        // a failed attempt, and the answer if it is the last
+        Ok(response) if response.status == 503 => Err(Ok(response)),
         Ok(response) => Ok(response),
         Err(e) => Err(Err(e.into())),
     };
