@@ -82,21 +82,9 @@ impl NonRetryableError {
     }
 }
 
-impl fmt::Display for NonRetryableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.error.fmt(f)
-    }
-}
-
 impl fmt::Debug for NonRetryableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("NonRetryableError").field(&self.0.error).finish()
-    }
-}
-
-impl Error for NonRetryableError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
     }
 }
 
@@ -193,24 +181,12 @@ impl RetryAfterError {
     }
 }
 
-impl fmt::Display for RetryAfterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.mark.error.fmt(f)
-    }
-}
-
 impl fmt::Debug for RetryAfterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RetryAfterError")
             .field("error", &self.mark.error)
             .field("retry_after", &self.retry_after)
             .finish()
-    }
-}
-
-impl Error for RetryAfterError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.mark)
     }
 }
 
@@ -285,23 +261,30 @@ impl NotExecuted {
     }
 }
 
-impl fmt::Display for NotExecuted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.error.fmt(f)
-    }
-}
-
 impl fmt::Debug for NotExecuted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("NotExecuted").field(&self.0.error).finish()
     }
 }
 
-impl Error for NotExecuted {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
-    }
+/// Shows the text of the wrapped error, and has the mark as its cause.
+macro_rules! transparent {
+    ($($marker:ident.$mark:tt),*) => {$(
+        impl fmt::Display for $marker {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.$mark.error.fmt(f)
+            }
+        }
+
+        impl Error for $marker {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                Some(&self.$mark)
+            }
+        }
+    )*};
 }
+
+transparent!(NonRetryableError.0, RetryAfterError.mark, NotExecuted.0);
 
 /// What remains of a marker behind a wrapper that forwards `source()`.
 #[derive(Debug)]
