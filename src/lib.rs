@@ -1,4 +1,6 @@
 #![no_std]
+// Of two definitions of a link the first one counts: these hold the pictures that the README's would look for in files.
+#![cfg_attr(all(doc, feature = "std"), doc = include_str!("_guide/pictures.md"))]
 #![cfg_attr(feature = "std", doc = include_str!("../README.md"))]
 #![cfg_attr(feature = "std", doc = "\n# The guide\n\n[Twelve chapters](_guide): what to retry, how often, and why.")]
 #![cfg_attr(not(feature = "std"), doc = "Retry that knows when to relent.")]
@@ -40,8 +42,12 @@ pub mod blocking;
 
 pub use attempt::{Attempt, is_final_attempt, is_final_attempt_from_attempts_made};
 #[cfg(feature = "alloc")]
+#[doc(inline)]
 pub use error::NonRetryableError;
 #[cfg(feature = "alloc")]
+#[doc(inline)]
 pub use policy::backoff_sequence;
+#[doc(inline)]
 pub use policy::{Jitter, Policy};
+#[doc(inline)]
 pub use retry::retry;

@@ -2,6 +2,8 @@
 //! by colour alone.
 
 use std::error::Error;
+use std::fmt::Write;
+use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -48,6 +50,26 @@ pub fn write(folder: &Path) -> Drawn {
     spread(&BitMapBackend::new(&folder.join("spread.png"), SIZE).into_drawing_area())?;
     recovery(&SVGBackend::new(&folder.join("recovery.svg"), SIZE).into_drawing_area(), &seen)?;
     recovery(&BitMapBackend::new(&folder.join("recovery.png"), SIZE).into_drawing_area(), &seen)
+}
+
+/// The pictures in `folder`, each whole in a link definition of Markdown: a page of rustdoc has no files beside it.
+///
+/// # Errors
+///
+/// When a picture cannot be read.
+pub fn definitions(folder: &Path) -> Drawn<String> {
+    let mut definitions = String::new();
+    for name in ["spread", "recovery"] {
+        write!(definitions, "[{name}]: data:image/svg+xml,")?;
+        for byte in fs::read(folder.join(name).with_extension("svg"))? {
+            match byte {
+                b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'/' | b',' => definitions.push(byte.into()),
+                _ => write!(definitions, "%{byte:02X}")?,
+            }
+        }
+        definitions.push('\n');
+    }
+    Ok(definitions)
 }
 
 /// How many clients wait how long, for each jitter: on the way up, and at the cap.

@@ -1,8 +1,10 @@
 //! Plays both simulations, prints what they show, and draws it.
 //!
-//! `cargo run --release --package relent-herd` takes about a minute. The pictures go to `examples/herd/charts`.
+//! `cargo run --release --package relent-herd` takes about a minute. The pictures go to `examples/herd/charts`, and from
+//! there into the crate's documentation.
 
 use std::error::Error;
+use std::fs;
 use std::path::Path;
 
 use relent_herd::{charts, contention, overload, spread};
@@ -10,7 +12,9 @@ use relent_herd::{charts, contention, overload, spread};
 fn main() -> Result<(), Box<dyn Error>> {
     show_speed();
     show_overload();
-    charts::write(&Path::new(env!("CARGO_MANIFEST_DIR")).join("charts"))?;
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    charts::write(&here.join("charts"))?;
+    fs::write(here.join("../../src/_guide/pictures.md"), charts::definitions(&here.join("charts"))?)?;
     show_contention();
     Ok(())
 }

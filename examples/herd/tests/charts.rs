@@ -1,4 +1,4 @@
-//! The pictures in the repository are those that the code draws.
+//! The pictures in the repository are those that the code draws, and those that the documentation shows.
 
 use std::fs;
 use std::path::Path;
@@ -13,4 +13,12 @@ fn the_pictures_are_those_that_the_code_draws() {
         let kept = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("charts").join(name)).expect(name);
         assert!(fs::read(drawn.join(name)).expect(name) == kept, "{name} is out of date: run this package to draw it");
     }
+}
+
+#[test]
+fn the_documentation_shows_these_pictures() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let shown = fs::read_to_string(here.join("../../src/_guide/pictures.md")).unwrap();
+    let kept = charts::definitions(&here.join("charts")).unwrap();
+    assert!(shown == kept, "src/_guide/pictures.md is out of date: run this package to write it");
 }
