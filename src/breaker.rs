@@ -32,7 +32,7 @@
 //! and is what retries are for:
 //!
 //! ```
-//! /// How many calls it takes on average until five in a row fail, if each fails with probability `p`.
+//! /// How many calls it takes on average until five in a row fail, each with probability `p`.
 //! fn calls_until_open(p: f64) -> f64 {
 //!     (p.powi(-5) - 1.0) / (1.0 - p)
 //! }

@@ -86,7 +86,8 @@
 //! clock.advance(Duration::from_millis(400));
 //! assert_eq!((0..100).filter(|_| budget.try_retry()).count(), 10);
 //! clock.advance(Duration::from_millis(10_099));
-//! assert_eq!(budget.balance(), 0); // the first slice ended at 500 ms, and 10 s have not passed since
+//! // the first slice ended at 500 ms, and 10 s have not passed since
+//! assert_eq!(budget.balance(), 0);
 //! clock.advance(Duration::from_millis(1));
 //! assert_eq!(budget.balance(), 10);
 //! ```

@@ -87,8 +87,10 @@ pub enum SiteSchedule {
 ///
 /// let of = |id| fleet::get(id).unwrap().migration;
 /// assert_eq!(of("saga-participant"), Migration::Preserving);
-/// assert!(matches!(of("telemetry-lease"), Migration::Deliberate(why) if why.contains("lockstep")));
-/// assert!(matches!(of("replica-apply"), Migration::DoNotMigrate(why) if why.starts_with("Dead")));
+/// let Migration::Deliberate(why) = of("telemetry-lease") else { unreachable!() };
+/// assert!(why.contains("lockstep"));
+/// let Migration::DoNotMigrate(why) = of("replica-apply") else { unreachable!() };
+/// assert!(why.starts_with("Dead configuration"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migration {

@@ -153,7 +153,8 @@ impl From<Signs> for Verdict {
 /// use relent::rng::FixedRng;
 ///
 /// let policy = Policy::fixed(Duration::from_secs(60)).max_attempts(2);
-/// let after = |finished| disposition(policy, finished, Verdict::Transient, &mut FixedRng::new(0.5));
+/// let mut rng = FixedRng::new(0.5);
+/// let mut after = |finished| disposition(policy, finished, Verdict::Transient, &mut rng);
 /// assert_eq!(after(1)?, Disposition::Retry(Duration::from_secs(60)));
 /// assert_eq!(after(2)?, Disposition::DeadLetter(DeadLetterReason::Exhausted));
 /// # Ok::<(), relent::policy::StatefulJitter>(())
@@ -260,7 +261,8 @@ pub fn disposition(
 /// use relent::rng::FixedRng;
 ///
 /// const COOLDOWN: Policy = Policy::linear(Duration::from_secs(60)).max_attempts(8);
-/// let now = Duration::from_millis(1_700_000_000_250); // as `relent::transient::unix_now()` gives it
+/// // as `relent::transient::unix_now()` gives it
+/// let now = Duration::from_millis(1_700_000_000_250);
 /// let due = |finished| next_attempt_at(now, COOLDOWN, finished, &mut FixedRng::new(0.5)).unwrap();
 /// let millis = [1, 2, 3].map(|finished| due(finished).as_millis());
 /// assert_eq!(millis, [1_700_000_060_250, 1_700_000_120_250, 1_700_000_180_250]);
@@ -296,7 +298,8 @@ pub fn next_attempt_at(
 /// use relent::rng::FixedRng;
 /// use relent::{Jitter, Policy};
 ///
-/// let policy = Policy::exponential(Duration::from_secs(1)).uncapped().jitter(Jitter::Downward(0.2));
+/// let policy = Policy::exponential(Duration::from_secs(1)).uncapped();
+/// let policy = policy.jitter(Jitter::Downward(0.2));
 /// let strategy = bullmq_backoff_strategy(policy)?;
 /// assert_eq!(strategy.delay(1, &mut FixedRng::new(0.5)).as_millis(), 900);
 /// assert_eq!(strategy.delay(2, &mut FixedRng::new(0.5)).as_millis(), 1800);

@@ -191,7 +191,8 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// use relent::budget::RetryBudget;
     ///
     /// let clock = VirtualClock::new();
-    /// let budget = RetryBudget::new(0.5).min_per_second(0).with_clock(&clock); // one retry for two runs
+    /// // one retry for two runs
+    /// let budget = RetryBudget::new(0.5).min_per_second(0).with_clock(&clock);
     /// let mut backoff = Backoff::new(Policy::fixed(SEC)).budget(&budget).clock(&clock);
     /// backoff.succeeded();
     /// backoff.failed();
@@ -249,7 +250,8 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// # use relent::{Policy, backoff::Backoff};
     /// # const SEC: Duration = Duration::from_secs(1);
     /// let mut delays = Vec::new();
-    /// let mut backoff = Backoff::new([SEC, 5 * SEC, 5 * SEC]).on_delay_change(|delay| delays.push(delay));
+    /// let backoff = Backoff::new([SEC, 5 * SEC, 5 * SEC]);
+    /// let mut backoff = backoff.on_delay_change(|delay| delays.push(delay));
     /// backoff.failed();
     /// backoff.failed();
     /// backoff.failed();
@@ -272,7 +274,7 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// # use relent::{Policy, backoff::Backoff};
     /// let mut alarms = Vec::new();
     /// let policy = Policy::fixed(Duration::from_secs(1)); // three attempts
-    /// let mut backoff = Backoff::new(policy).on_give_up(|exhausted| alarms.push(exhausted.to_string()));
+    /// let mut backoff = Backoff::new(policy).on_give_up(|why| alarms.push(why.to_string()));
     /// for _ in 0..100 {
     ///     backoff.failed();
     /// }

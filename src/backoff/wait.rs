@@ -108,10 +108,11 @@ impl<W> fmt::Debug for Wait<W> {
 /// ```
 /// # use core::time::Duration;
 /// # use relent::{Policy, backoff::Backoff, clock::VirtualClock};
-/// let mut backoff = Backoff::new(Policy::fixed(Duration::from_secs(60))).clock(VirtualClock::new());
+/// let (minute, limit) = (Duration::from_secs(60), Duration::from_secs(2));
+/// let mut backoff = Backoff::new(Policy::fixed(minute)).clock(VirtualClock::new());
 /// backoff.failed();
-/// let error = backoff.attempt().unwrap().within(Duration::from_secs(2)).unwrap_err();
-/// assert_eq!((error.delay(), error.limit()), (Duration::from_secs(60), Duration::from_secs(2)));
+/// let error = backoff.attempt().unwrap().within(limit).unwrap_err();
+/// assert_eq!((error.delay(), error.limit()), (minute, limit));
 /// assert_eq!(error.to_string(), "the wait of 60s is longer than the 2s it may take");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -177,7 +177,8 @@ impl<C> CircuitBreaker<C> {
     /// # use relent::breaker::{CircuitBreaker, State};
     /// # use relent::clock::VirtualClock;
     /// let clock = VirtualClock::new();
-    /// let breaker = CircuitBreaker::new().failure_threshold(1).success_threshold(2).with_clock(&clock);
+    /// let breaker = CircuitBreaker::new().failure_threshold(1).success_threshold(2);
+    /// let breaker = breaker.with_clock(&clock);
     /// breaker.acquire()?.failure();
     /// clock.advance(Duration::from_secs(30));
     /// assert_eq!(breaker.acquire()?.success(), None);

@@ -122,7 +122,8 @@ impl<C> CircuitBreaker<C> {
     ///     assert!(matches!(breaker.call(wrong).await, Err(CallError::Inner(_))));
     ///     assert_eq!(breaker.state(), State::Closed);
     ///
-    ///     assert_eq!(breaker.call(async { Err::<(), _>("down") }).await, Err(CallError::Inner("down")));
+    ///     let down = async { Err::<(), _>("down") };
+    ///     assert_eq!(breaker.call(down).await, Err(CallError::Inner("down")));
     ///     assert_eq!(breaker.state(), State::Open);
     ///     assert!(matches!(breaker.call(async { Ok::<_, &str>(7) }).await, Err(CallError::Open(_))));
     /// });
@@ -150,7 +151,8 @@ impl<C> CircuitBreaker<C> {
     /// # let clock = VirtualClock::new();
     /// let breaker = CircuitBreaker::new().failure_threshold(1).with_clock(&clock);
     /// # clock.block_on(async {
-    /// let status = |code: u16| breaker.call_with(async move { Err::<(), _>(code) }, |code| *code >= 500);
+    /// let answer = async |code: u16| Err::<(), _>(code);
+    /// let status = |code| breaker.call_with(answer(code), |code| *code >= 500);
     ///
     /// assert_eq!(status(404).await, Err(CallError::Inner(404)));
     /// assert_eq!(breaker.state(), State::Closed);

@@ -75,7 +75,7 @@ impl Policy {
     /// # use relent::{Policy, backoff_sequence};
     /// # use std::time::Duration;
     /// let minutes = |n: u64| Duration::from_secs(60 * n);
-    /// assert_eq!(backoff_sequence(Policy::linear(minutes(1)), 3), [minutes(1), minutes(2), minutes(3)]);
+    /// assert_eq!(backoff_sequence(Policy::linear(minutes(1)), 3), [1, 2, 3].map(minutes));
     /// ```
     ///
     /// # Panics
@@ -245,7 +245,8 @@ impl Policy {
     ///
     /// let clock = VirtualClock::new();
     /// let policy = Policy::fixed(2 * SEC).unbounded().max_elapsed(5 * SEC);
-    /// let report = clock.block_on(retry(async |_| Err::<(), _>("busy"), policy).clock(&clock).report());
+    /// let run = retry(async |_| Err::<(), _>("busy"), policy).clock(&clock);
+    /// let report = clock.block_on(run.report());
     /// assert_eq!((report.attempts, report.elapsed), (3, 4 * SEC)); // at 0, 2 and 4 s
     /// assert_eq!(policy.max_elapsed(Duration::MAX).elapsed_limit(), None);
     /// ```
@@ -263,7 +264,8 @@ impl Policy {
     /// # use relent::{Jitter, Policy};
     /// # use std::time::Duration;
     /// let seconds = Duration::from_secs;
-    /// let policy = Policy::fixed(seconds(30)).max_delay(seconds(30)).jitter(Jitter::Proportional(0.2));
+    /// let policy = Policy::fixed(seconds(30)).max_delay(seconds(30));
+    /// let policy = policy.jitter(Jitter::Proportional(0.2));
     /// assert_eq!(policy.bounds_after(1), (seconds(24), seconds(30)));
     /// assert_eq!(policy.allow_jitter_above_cap(true).bounds_after(1), (seconds(24), seconds(36)));
     /// ```

@@ -17,8 +17,7 @@ const PRINTED: usize = 20;
 ///
 /// let table = Policy::DEFAULT.table();
 /// assert_eq!(table.rows().map(|row| row.attempt).collect::<Vec<_>>(), [1, 2, 3]);
-/// let text = table.to_string();
-/// assert_eq!(text.lines().last(), Some("gives up when attempt 3 fails, after waiting at most 300ms"));
+/// assert!(table.to_string().ends_with("attempt 3 fails, after waiting at most 300ms"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a table does nothing until it is printed or asked for its rows"]

@@ -37,8 +37,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
     /// # const MS: Duration = Duration::from_millis(1);
     /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| Err::<(), _>("bad request"), Policy::fixed(MS)).when(|e| *e == "busy");
-    /// let report = clock.block_on(run.clock(&clock).report());
+    /// let run = retry(async |_| Err::<(), _>("bad request"), Policy::fixed(MS)).clock(&clock);
+    /// let report = clock.block_on(run.when(|e| *e == "busy").report());
     /// assert_eq!((report.attempts, report.stop), (1, Some(StopReason::Declined)));
     /// ```
     pub fn when<P>(self, predicate: P) -> Retry<F, S, And<H, When<P>>, X>
@@ -105,7 +105,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
     /// # const MS: Duration = Duration::from_millis(1);
     /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS).max_attempts(2)).clock(&clock);
+    /// let policy = Policy::fixed(MS).max_attempts(2);
+    /// let run = retry(async |_| Err::<(), _>("busy"), policy).clock(&clock);
     /// let (asked, ceiling) = (Duration::from_secs(3600), Duration::from_secs(60));
     /// let run = run.retry_after(|_| Some(asked)).clamp_retry_after(ceiling);
     /// assert_eq!(clock.block_on(run.report()).elapsed, Duration::from_secs(60));
@@ -121,7 +122,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
     /// # const MS: Duration = Duration::from_millis(1);
     /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS).max_attempts(2)).clock(&clock);
+    /// let policy = Policy::fixed(MS).max_attempts(2);
+    /// let run = retry(async |_| Err::<(), _>("busy"), policy).clock(&clock);
     /// let run = run.retry_after(|_| Some(Duration::from_secs(60))).respect_retry_after(false);
     /// assert_eq!(clock.block_on(run.report()).elapsed, MS);
     /// ```
@@ -146,7 +148,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// # const MS: Duration = Duration::from_millis(1);
     /// let clock = VirtualClock::new();
     /// let run = retry(async |_| Err::<(), _>("connection reset"), Policy::fixed(MS)).clock(&clock);
-    /// assert_eq!(clock.block_on(run.idempotent(false).report()).stop, Some(StopReason::NotIdempotent));
+    /// let report = clock.block_on(run.idempotent(false).report());
+    /// assert_eq!(report.stop, Some(StopReason::NotIdempotent));
     ///
     /// // The trap: charged again, because the receipt was not sent.
     /// # use relent::error::NotExecuted;
@@ -156,8 +159,9 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     ///     let receipt = Err::<(), _>(NotExecuted::new("no connection"));
     ///     receipt.map_err(std::io::Error::other)
     /// };
-    /// let run = retry(|_| std::future::ready(order()), Policy::fixed(MS)).idempotent(false).clock(&clock);
-    /// assert_eq!(clock.block_on(run.report()).stop, Some(StopReason::Exhausted));
+    /// let run = retry(|_| std::future::ready(order()), Policy::fixed(MS)).clock(&clock);
+    /// let report = clock.block_on(run.idempotent(false).report());
+    /// assert_eq!(report.stop, Some(StopReason::Exhausted));
     /// assert_eq!(charges, 3);
     /// ```
     pub fn idempotent(self, idempotent: bool) -> Retry<F, S, And<H, Idempotent>, X> {
@@ -180,8 +184,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// let clock = VirtualClock::new();
     /// // one retry for each run
     /// let budget = RetryBudget::new(1.0).min_per_second(0).with_clock(clock.clone());
-    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).budget(&budget).clock(&clock);
-    /// let report = clock.block_on(run.report());
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).clock(&clock);
+    /// let report = clock.block_on(run.budget(&budget).report());
     /// assert_eq!((report.attempts, report.stop), (2, Some(StopReason::Budget)));
     /// ```
     #[cfg(target_has_atomic = "64")]
@@ -249,8 +253,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
     /// # const MS: Duration = Duration::from_millis(1);
     /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).max_attempts(1).clock(&clock);
-    /// assert_eq!(clock.block_on(run.report()).attempts, 1);
+    /// let run = retry(async |_| Err::<(), _>("busy"), Policy::fixed(MS)).clock(&clock);
+    /// assert_eq!(clock.block_on(run.max_attempts(1).report()).attempts, 1);
     /// ```
     pub fn max_attempts(self, max_attempts: u32) -> Retry<F, MaxAttempts<S>, H, X> {
         self.scheduled_by(|schedule| MaxAttempts::new(schedule, max_attempts))
@@ -316,7 +320,7 @@ where
     /// # use relent::{Policy, clock::VirtualClock, retry, retry::StopReason};
     /// # const MS: Duration = Duration::from_millis(1);
     /// let clock = VirtualClock::new();
-    /// let run = retry(async |_| std::future::pending::<Result<(), String>>().await, Policy::fixed(MS));
+    /// let run = retry(|_| std::future::pending::<Result<(), String>>(), Policy::fixed(MS));
     /// let run = run.attempt_timeout(50 * MS, |timeout| timeout.to_string()).clock(&clock);
     /// assert_eq!(clock.block_on(run), Err("the attempt took longer than 50ms".to_owned()));
     /// assert_eq!(relent::clock::Clock::now(&clock), 152 * MS); // three attempts and two waits
