@@ -18,6 +18,31 @@ use crate::schedule::Schedule;
 ///
 /// Implemented for whatever takes `&mut C` and an [`Attempt`] and returns a future of a `Result`. A trait of its own,
 /// because the future of an `AsyncFnMut` has no name by which a caller could see that it is `Send`.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent::retry::{OperationWith, retry_with};
+/// use relent::{Attempt, Policy, clock::InstantClock};
+///
+/// /// One place that says how a connection, here a count of its queries, is used.
+/// async fn query<F>(connection: &mut u32, op: F) -> Result<u32, &'static str>
+/// where
+///     F: for<'a> OperationWith<'a, u32, Value = u32, Error = &'static str>,
+/// {
+///     let policy = Policy::fixed(Duration::from_secs(1));
+///     retry_with(connection, op, policy).clock(InstantClock::new()).await
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let mut connection = 0;
+/// let op = async |connection: &mut u32, attempt: Attempt| {
+///     *connection += 1;
+///     if attempt.is_first() { Err("reset") } else { Ok(42) }
+/// };
+/// assert_eq!(query(&mut connection, op).await, Ok(42));
+/// assert_eq!(connection, 2);
+/// # });
+/// ```
 pub trait OperationWith<'a, C: ?Sized + 'a>: FnMut(&'a mut C, Attempt) -> Self::Future {
     /// The value of a successful attempt.
     type Value;
