@@ -22,12 +22,13 @@ use crate::schedule::{Progress, Schedule};
 ///
 /// assert_eq!(StopReason::Exhausted.to_string(), "attempts used up");
 /// let asked = StopReason::RetryAfterTooLong(Duration::from_secs(3600));
-/// assert_eq!(asked.to_string(), "the server asked for a wait of 3600s, which is over the ceiling");
+/// let text = "the server asked for a wait of 3600s, which is over the ceiling";
+/// assert_eq!(asked.to_string(), text);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The error carries a [`NonRetryableError`](crate::NonRetryableError) in its chain.
+    /// The error carries a [`NonRetryableError`](crate::error) in its chain.
     NotRetryable,
     /// A `.when` predicate said no.
     Declined,
