@@ -179,7 +179,7 @@ async fn main() -> ExitCode {
         eprintln!("{difference}");
         return ExitCode::from(2);
     }
-    println!("the server saw the same: {} requests", arrivals.len());
+    println!("requests that the server saw: {}", arrivals.len());
     match (&report.result, report.stop) {
         (Ok(_), None) if !forbidden && report.attempts == 4 && waits[1] >= Duration::from_secs(1) => ExitCode::SUCCESS,
         (Err(_), Some(StopReason::NotRetryable)) if forbidden && report.attempts == 1 => ExitCode::from(1),

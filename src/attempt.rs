@@ -62,7 +62,7 @@ impl Attempt {
 
     /// The time left until the run's deadline (`max_elapsed`) when this attempt began; `None` without one.
     ///
-    /// Zero when a wait ended late: a wait that was begun is always followed by its attempt.
+    /// Zero when a wait ended late: a wait that has ended is always followed by its attempt.
     #[must_use]
     pub const fn remaining(&self) -> Option<Duration> {
         self.remaining

@@ -35,6 +35,9 @@
 //! # }
 //! ```
 //!
+//! A loop that goes on after a success says [`succeeded`](Backoff::succeeded) in that arm; without it the waits grow for
+//! ever.
+//!
 //! # A supervisor
 //!
 //! A child that dies at once, again and again, must be slowed down and given up; one that ran well for a day deserves a

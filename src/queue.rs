@@ -14,7 +14,7 @@
 //! const POLICY: Policy = Policy::exponential(Duration::from_secs(10)).max_attempts(5);
 //!
 //! fn failed(error: &io::Error, deliveries: u32) -> String {
-//!     let mut rng = FixedRng::new(0.5); // outside of an example, `DefaultRng`
+//!     let mut rng = FixedRng::new(0.5); // in a service, `DefaultRng`
 //!     match disposition(POLICY, deliveries, Verdict::of(error), &mut rng) {
 //!         Ok(Disposition::Retry(delay)) => format!("deliver again in {delay:?}"),
 //!         Ok(Disposition::DeadLetter(reason)) => format!("dead letter, {reason}: {error}"),

@@ -15,9 +15,9 @@
 //!
 //! # Time
 //!
-//! A wait that cannot be followed by an attempt is never begun, and a wait that was begun is always followed by its
-//! attempt. A zero wait touches no timer. A run whose attempts and waits are all ready at once yields to its executor
-//! after every 32 attempts, so that other tasks, timers and cancellation live.
+//! A wait that cannot be followed by an attempt is never begun, and one that was begun is followed by its attempt, unless
+//! the stop signal ends it. A zero wait touches no timer. A run whose attempts and waits are all ready at once yields to
+//! its executor after every 32 attempts, so that other tasks, timers and cancellation live.
 //!
 //! # Size
 //!
@@ -58,6 +58,9 @@ pub use with::{OperationWith, With, retry_with};
 ///
 /// The error type must be one that can carry markers: any `Error + 'static`, the usual boxes, `anyhow`, `eyre`, strings
 /// and other plain data. For all others say [`.unmarked()`](Retry::unmarked).
+///
+/// An operation that needs `&mut` state ("async closure does not implement `FnMut` because it captures state") goes to
+/// [`retry_with`], or into [the loop form](crate::backoff#the-loop-form).
 ///
 /// ```
 /// use core::time::Duration;

@@ -46,7 +46,10 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     /// Lets a success count only once it has lasted for `uptime`, measured from the first success after a failure.
     ///
     /// A failure before that goes on with the series, so what flaps is slowed down and given up in the end. Without
-    /// this, or with zero, a success counts at once. See [`run`](Self::run) for what it means there.
+    /// this, or with zero, a success counts at once.
+    ///
+    /// [`run`](Self::run) measures each attempt by itself. Everywhere else a success begins when it is
+    /// [reported](Self::succeeded): a loop that never does so never starts over.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -50,13 +50,15 @@ impl CircuitOpen {
         self.0.name
     }
 
-    /// The time until the breaker may admit a call.
+    /// The time until the breaker may admit a call; [`Duration::MAX`] while it is forced open.
     ///
     /// ```
     /// # use std::time::Duration;
     /// # use relent::error::CircuitOpen;
     /// let open = CircuitOpen::new("payments", Duration::from_secs(3));
     /// assert_eq!(open.retry_after(), Duration::from_secs(3));
+    /// assert_eq!(open.to_string(), "circuit breaker \"payments\" is open, retry after 3s");
+    /// assert_eq!(CircuitOpen::new("", Duration::MAX).to_string(), "circuit breaker is open until it is reset");
     /// ```
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
@@ -70,7 +72,10 @@ impl fmt::Display for CircuitOpen {
         if !self.name().is_empty() {
             write!(f, "{:?} ", self.name())?;
         }
-        write!(f, "is open, retry after {:?}", self.retry_after())
+        match self.retry_after() {
+            Duration::MAX => f.write_str("is open until it is reset"),
+            wait => write!(f, "is open, retry after {wait:?}"),
+        }
     }
 }
 

@@ -52,6 +52,11 @@ const MAX_LINKS: usize = 64;
 /// A peer that hung up and a parser that met the end of a complete but malformed buffer report the same kind. Where
 /// your error comes from a parser, say so: `|e| io_error(e) && !e.is_parse()`.
 ///
+/// # HTTP clients have errors of their own
+///
+/// A client's timeout, or a connection that it found closed, is often no [`io::Error`] at all, and counts as permanent
+/// here. Ask the client first: with reqwest, `|e| e.is_timeout() || e.is_connect() || io_error(e)`.
+///
 /// # Resolver failures have no kind
 ///
 /// The standard library gives a failed name lookup no stable kind, so it counts as permanent here. Look the name up in
