@@ -58,7 +58,9 @@ impl CircuitOpen {
     /// let open = CircuitOpen::new("payments", Duration::from_secs(3));
     /// assert_eq!(open.retry_after(), Duration::from_secs(3));
     /// assert_eq!(open.to_string(), "circuit breaker \"payments\" is open, retry after 3s");
-    /// assert_eq!(CircuitOpen::new("", Duration::MAX).to_string(), "circuit breaker is open until it is reset");
+    ///
+    /// let forced = CircuitOpen::new("", Duration::MAX);
+    /// assert_eq!(forced.to_string(), "circuit breaker is open until it is reset");
     /// ```
     #[must_use]
     pub const fn retry_after(&self) -> Duration {
