@@ -35,8 +35,8 @@
 //! # }
 //! ```
 //!
-//! A loop that goes on after a success says [`succeeded`](Backoff::succeeded) in that arm; without it the waits grow for
-//! ever.
+//! A loop that goes on after a success says [`succeeded`](Backoff::succeeded) in that arm; without it all failures are
+//! one series, until the policy gives up.
 //!
 //! # A supervisor
 //!
@@ -147,7 +147,7 @@ use watch::{Watch, Watched};
 /// # Giving up
 ///
 /// A backoff that has given up stays so until a success counts, or until [`reset`](Self::reset). Meanwhile further
-/// failures do nothing.
+/// failures are not counted; but they end a success that has not lasted yet.
 ///
 /// ```
 /// use core::time::Duration;
@@ -234,7 +234,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
         if self.failure_count() == 0 {
             self.run.hooks.watchers.started();
         }
-        self.came_up();
+        self.came_up(self.run.clock.now());
     }
 
     /// Forgets everything: no failures, no delay, not given up.
@@ -375,8 +375,9 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     /// is a failure. With [`healthy_after`](Self::healthy_after) an `op` that ran for at least that long was healthy,
     /// however it ended: its failure is the first of a new series.
     ///
-    /// The run goes on with the series that it finds, and first waits what is left of its delay. It always calls `op` at
-    /// least once. [`Attempt::remaining`] is `None` until the first failure.
+    /// The run goes on with the series that it finds, and first waits what is left of its delay. If that has been given up
+    /// it calls `op` once, without a wait. [`Attempt::remaining`] is `None` until the first failure, and an attempt that is
+    /// [final](Attempt::is_final) may yet turn out to be healthy, and be followed by others.
     ///
     /// # Errors
     ///
@@ -406,10 +407,12 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
             if let Ok(wait) = self.attempt() {
                 wait.await;
             }
+            let began = self.run.clock.now();
+            let result = op(self.run.attempt(self.delay)).await;
             if !self.healthy_after.is_zero() {
-                self.came_up();
+                self.came_up(began);
             }
-            match op(self.run.attempt(self.delay)).await {
+            match result {
                 Ok(value) => {
                     self.succeeded();
                     return Ok(value);
@@ -420,12 +423,9 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
         }
     }
 
-    /// Begins to measure how long a success lasts.
-    fn came_up(&mut self) {
-        let now = self.run.clock.now();
-        let since = self.up_since.get_or_insert(now);
-        // Of a success behind which the clock has stepped back, as of a failure.
-        *since = now.min(*since);
+    /// Measures how long a success has lasted that began then, or before.
+    fn came_up(&mut self, began: Duration) {
+        self.up_since.get_or_insert(began);
         self.settle();
     }
 
@@ -439,6 +439,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
         if self.run.progress.failures() == 0 {
             self.run.begin::<E>();
         }
+        self.run.remaining();
         match self.run.failed::<E, N>(error, false, || false) {
             Ok(delay) => {
                 self.ready_at = self.run.clock.now().saturating_add(delay);
@@ -471,6 +472,10 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
 
     /// Ends the series once a success has lasted.
     fn settle(&mut self) {
+        if let Some(since) = &mut self.up_since {
+            // Of a success behind which the clock has stepped back, as of a failure.
+            *since = self.run.clock.now().min(*since);
+        }
         if self.is_healthy() {
             self.reset();
         }

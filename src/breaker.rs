@@ -55,7 +55,9 @@
 //! A probe that hangs would hold its slot for ever. So the slots have one *lease*, which begins when the first of them is
 //! taken and is as long as the cooldown without its jitter. The first call after its end takes them all back: it begins
 //! the next lease, and the results of the probes before it are ignored. So no slot is lost for longer, whatever happens
-//! in the others; and a probe that began a lease counts if it ends within it, so the breaker makes headway.
+//! in the others; and a probe that began a lease counts if it ends within it, so the breaker makes headway. A probe that
+//! outlives its lease makes the next one longer, as a failure would, if the cooldown is one that grows. A fixed cooldown
+//! must be longer than a call may last, its timeout included: no slower call ever closes the breaker.
 //!
 //! # A run as one call, or each attempt as a call
 //!
@@ -107,8 +109,12 @@
 //! is open nobody waits. A refused run is not begun, so a [budget](crate::budget) does not count it. A probe is then a
 //! whole run: let the cooldown be longer than a run lasts.
 //!
+//! Do one or the other with a breaker: a call inside a call of the same one counts twice, and when the outer is the probe
+//! the inner is refused.
+//!
 //! Wrap each attempt where the work can wait, a queue say: the breaker opens sooner, all runs see it between their
-//! attempts, and they come back when the cooldown ends, spread by the jitter of their own policies. A refusal does not
+//! attempts, and they come back when the cooldown ends, spread by the jitter of their own policies. Those that come while
+//! a probe is out wait as if it hung: until its lease ends, which a cooldown much longer than a call makes long. A refusal does not
 //! count as a failure of the service, but it is a failed attempt of its run: it uses up one of the run's attempts, and the
 //! retry after it asks the budget as any other. A cooldown longer than the run's ceiling on hints, or than what is left
 //! until its deadline, ends the run at once.
@@ -143,14 +149,14 @@ use crate::rng::{Rng, SeededRng};
 use crate::sync::{AtomicU64, Ordering};
 use word::{Limits, Outcome, Phase, Stamp, Word};
 
-pub use call::CallError;
+pub use crate::error::call::CallError;
 pub use permit::Permit;
 pub use transition::{State, Transition};
 
 /// Stops calling a service that keeps failing, and finds out when it is well again.
 ///
-/// See the [module](self) for when to use one. It is shared by reference, so a `static` serves a whole program; without
-/// a failure pending, a call that succeeds only reads it.
+/// See the [module](self) for when to use one. It is shared by reference, so a `static` serves a whole program (a `const`
+/// would be a new one at each use); without a failure pending, a call that succeeds only reads it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -160,7 +166,7 @@ pub use transition::{State, Transition};
 /// static DATABASE: CircuitBreaker = CircuitBreaker::new()
 ///     .named("database")
 ///     .failure_threshold(3)
-///     .cooldown(Policy::exponential(Duration::from_secs(1)));
+///     .cooldown(Policy::exponential(Duration::from_secs(10)).max_delay(Duration::from_secs(300)));
 ///
 /// for _ in 0..3 {
 ///     DATABASE.acquire()?.failure();
@@ -235,7 +241,7 @@ impl<C> CircuitBreaker<C> {
 
     /// Refuses every call until [`reset`](Self::reset), however long that takes.
     ///
-    /// The refusal's `retry_after` is [`Duration::MAX`], which ends a run at once. The results of calls in flight are
+    /// The refusal's `retry_after` is [`Duration::MAX`], which ends a run at once, unless it ignores hints. The results of calls in flight are
     /// ignored, and so is a cooldown that was running. Returns the transition, or `None` if it was forced open already.
     ///
     /// ```
@@ -331,6 +337,8 @@ impl<C: Clock> CircuitBreaker<C> {
                         seen = self.load();
                         continue;
                     }
+                    // A probe that is still out is slow enough to count as one more that failed.
+                    Some(Duration::ZERO) if seen.state() == State::HalfOpen => seen.lease(trips.saturating_add(1)),
                     Some(Duration::ZERO) => seen.lease(trips),
                     Some(wait) => seen.admit(self.limits).ok_or(CircuitOpen::new(self.name, wait))?,
                 },

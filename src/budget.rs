@@ -191,7 +191,8 @@ const DEFAULT_WINDOW: Duration = Duration::from_secs(10);
 ///
 /// The ratio is held in millionths, to the nearest. Counts have 32 bits: more than `u32::MAX` runs in one window count
 /// from 0 again, so that the budget grants less, never more; and it never allows more than `u32::MAX` retries. A clock
-/// that steps back is taken to stand still until it has caught up.
+/// that steps back is taken to stand still until it has caught up, and so is one that has gone on for 292 years: its
+/// origin must be nearer. A budget in a `const` would be a new one at each use: let it be a `static`.
 pub struct RetryBudget<C = DefaultClock> {
     ratio_millionths: u32,
     min_per_second: u32,

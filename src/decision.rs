@@ -71,7 +71,7 @@ impl fmt::Display for StopReason {
 const NEVER: Duration = Policy::MAX_DELAY;
 
 /// Looks at the whole seconds first: they settle it but for one, in a third of the instructions.
-const fn ends(wait: Duration) -> bool {
+pub(crate) const fn ends(wait: Duration) -> bool {
     wait.as_secs() < NEVER.as_secs()
         || (wait.as_secs() == NEVER.as_secs() && wait.subsec_nanos() < NEVER.subsec_nanos())
 }

@@ -37,6 +37,8 @@
 )]
 
 mod as_error;
+#[cfg(target_has_atomic = "64")]
+pub(crate) mod call;
 mod circuit_open;
 #[cfg(feature = "alloc")]
 mod marker;

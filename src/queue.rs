@@ -46,8 +46,8 @@
 //! When an attempt has just failed, it has both started and finished: a count that includes it is the same either way,
 //! unless a worker died. **An attempt that a dead worker left behind was started and never finished.** So where the
 //! broker counts deliveries, give it those: a crash then counts as an attempt. And look before the attempt as well,
-//! for a message that kills its workers reaches no `disposition`: `is_final_attempt(deliveries - 1, max_attempts)` says
-//! that the attempts were used up before this delivery. The same check on starts ends a message that is forever
+//! for a message that kills its workers reaches no `disposition`: `is_final_attempt(deliveries.saturating_sub(1), max_attempts)`,
+//! of deliveries counted from 1, says that the attempts were used up before this one. The same check on starts ends a message that is forever
 //! postponed and never fails.
 //!
 //! # BullMQ
@@ -78,7 +78,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::attempt::is_final_attempt;
-use crate::decision::raised;
+use crate::decision::{ends, raised};
 use crate::error::{AsError, Signs};
 use crate::policy::{Jitter, Policy, StatefulJitter};
 use crate::rng::Rng;
@@ -103,7 +103,7 @@ pub enum Verdict {
     /// It may pass by itself, but not before this time is over: a server's `Retry-After`.
     ///
     /// There is no ceiling on it, as there is in a run, because nobody sits through it. Cut one that you do not trust:
-    /// `RetryAfter(hint.min(HOUR))`. [`Duration::MAX`] means never, and counts as permanent.
+    /// `RetryAfter(hint.min(HOUR))`. [`Policy::MAX_DELAY`] or more means never, and counts as permanent.
     RetryAfter(Duration),
     /// No further attempt can cure it.
     Permanent,
@@ -111,7 +111,8 @@ pub enum Verdict {
 
 impl Verdict {
     /// What the markers in the chain of `error` say: a [`NonRetryableError`](crate::error) makes it permanent, else
-    /// a hint makes it [`RetryAfter`](Self::RetryAfter), else it is transient.
+    /// a hint makes it [`RetryAfter`](Self::RetryAfter), else it is transient; so is the refusal of a breaker that is
+    /// forced open, which says nothing about the message.
     ///
     /// For a `&dyn Error`, say `Verdict::from(Signs::of(error))`.
     ///
@@ -136,10 +137,10 @@ impl Verdict {
 
 impl From<Signs> for Verdict {
     fn from(signs: Signs) -> Self {
-        if signs.not_retryable() {
-            Self::Permanent
-        } else {
-            signs.retry_after().map_or(Self::Transient, Self::RetryAfter)
+        match signs.retry_after() {
+            _ if signs.not_retryable() => Self::Permanent,
+            Some(Duration::MAX) if signs.refused() => Self::Transient,
+            hint => hint.map_or(Self::Transient, Self::RetryAfter),
         }
     }
 }
@@ -200,7 +201,8 @@ impl fmt::Display for DeadLetterReason {
 /// the broker counts deliveries, give it the deliveries. After 0 the delay is zero.
 ///
 /// A permanent failure is a dead letter on its first attempt. With a hint, the delay is what a run would wait: never
-/// shorter than the hint, and as spread out as the policy's own delays. Takes one draw, and none without jitter.
+/// shorter than the hint, and as spread out as the policy's own delays. A delay of [`Policy::MAX_DELAY`] or more never
+/// ends: of a hint that counts as permanent, of the policy as used up. Takes one draw, and none without jitter.
 ///
 /// # Errors
 ///
@@ -232,16 +234,17 @@ pub fn disposition(
     let policy = policy.borrow();
     let computed = drawn(policy, finished, rng)?;
     let delay = match verdict {
-        Verdict::Permanent | Verdict::RetryAfter(Duration::MAX) => {
-            return Ok(Disposition::DeadLetter(DeadLetterReason::Permanent));
-        }
-        _ if is_final_attempt(finished, policy.attempts()) => {
-            return Ok(Disposition::DeadLetter(DeadLetterReason::Exhausted));
-        }
+        Verdict::Permanent => return Ok(Disposition::DeadLetter(DeadLetterReason::Permanent)),
         Verdict::Transient => computed,
         Verdict::RetryAfter(hint) => raised(computed, policy.bounds_after(finished).0, hint),
     };
-    Ok(Disposition::Retry(delay))
+    Ok(if !ends(delay) && ends(computed) {
+        Disposition::DeadLetter(DeadLetterReason::Permanent)
+    } else if !ends(computed) || is_final_attempt(finished, policy.attempts()) {
+        Disposition::DeadLetter(DeadLetterReason::Exhausted)
+    } else {
+        Disposition::Retry(delay)
+    })
 }
 
 /// When the next attempt is due, for a scheduler that keeps points in time: a column `next_attempt_at`, the score of a

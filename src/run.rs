@@ -65,8 +65,14 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
             number: self.progress.failures().saturating_add(1),
             max_attempts: decision::attempts_allowed(&self.schedule),
             previous_delay,
-            remaining: self.deadline.map(|deadline| self.until(deadline)),
+            remaining: self.remaining(),
         }
+    }
+
+    /// The time left until the deadline, which comes nearer if the clock has stepped back.
+    #[inline]
+    pub(crate) fn remaining(&mut self) -> Option<Duration> {
+        self.deadline.map(|deadline| self.until(deadline))
     }
 
     #[inline]

@@ -196,6 +196,16 @@ fn a_clock_that_steps_back_lengthens_no_wait() {
     assert_eq!(backoff.failure_count(), 1);
     now.set(101 * SEC);
     assert_eq!(backoff.failure_count(), 0);
+
+    let mut backoff = Backoff::new(Policy::fixed(SEC).unbounded().max_elapsed(5 * SEC)).clock(&clock);
+    now.set(3600 * SEC);
+    backoff.failed();
+    let failures = (0..10).take_while(|&second| {
+        now.set(second * SEC);
+        backoff.failed();
+        !backoff.exhausted()
+    });
+    assert_eq!(failures.count(), 5, "the limit holds from where the clock has stepped back to");
 }
 
 #[test]

@@ -161,6 +161,38 @@ fn a_probe_that_never_ends_loses_its_lease_after_one_cooldown() {
     assert_eq!(step(third.success()), Some((State::HalfOpen, State::Closed)));
 }
 
+/// A probe that outlives its lease counts like one that failed, so that calls slower than the first cooldown are in the
+/// end waited for.
+#[test]
+fn a_growing_cooldown_outgrows_slow_calls() {
+    // Leases of 1, 2, 4 and 8 s, and after the failure in the last of them a cooldown of 16 s.
+    for (is_well, calls, ends) in [(true, 4, State::Closed), (false, 5, State::Open)] {
+        let clock = VirtualClock::new();
+        let cooldown = Policy::exponential(secs(1)).jitter(Jitter::None);
+        let breaker = CircuitBreaker::new().failure_threshold(1).cooldown(cooldown).with_clock(&clock);
+        fail(&breaker);
+        let (mut made, mut running) = (0, Vec::new());
+        // A caller every 100 ms for a minute, and calls of 5 s.
+        for _ in 0..600 {
+            if breaker.state() != State::Closed {
+                let admitted = breaker.acquire().ok();
+                made += u32::from(admitted.is_some());
+                running.extend(admitted.map(|permit| (clock.now() + secs(5), permit)));
+            }
+            clock.advance(ms(100));
+            if running.first().is_some_and(|(end, _)| *end <= clock.now()) {
+                let (_, permit) = running.remove(0);
+                if is_well {
+                    permit.success()
+                } else {
+                    permit.failure()
+                };
+            }
+        }
+        assert_eq!((made, breaker.state()), (calls, ends));
+    }
+}
+
 #[test]
 fn a_slow_probe_keeps_its_slot_until_another_call_comes() {
     let clock = VirtualClock::new();

@@ -76,7 +76,10 @@ impl Model {
                 self.enter(State::HalfOpen);
                 self.successes = 0;
             }
-            State::HalfOpen if wait == Duration::ZERO => self.counting.clear(),
+            State::HalfOpen if wait == Duration::ZERO => {
+                self.trips += u32::from(!self.counting.is_empty());
+                self.counting.clear();
+            }
             State::HalfOpen if self.counting.len() == self.probes => return Err(wait),
             _ => {}
         }

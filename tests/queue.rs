@@ -435,6 +435,22 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     prop_oneof![Just(Verdict::Transient), Just(Verdict::Permanent), duration().prop_map(Verdict::RetryAfter)]
 }
 
+/// A message is not to blame for a breaker that is held open, and a wait without end is none.
+#[test]
+fn a_message_outlives_a_forced_breaker_and_no_endless_wait() {
+    let held = CircuitOpen::new("db", Duration::MAX);
+    assert_eq!(after(POLICY, 1, Verdict::of(&held)), Retry(500 * MS));
+    assert_eq!(after(POLICY, 1, Verdict::of(&NonRetryableError::new(held))), DeadLetter(Permanent));
+    assert_eq!(after(POLICY, 1, Verdict::of(&RetryAfterError::new("gone", Duration::MAX))), DeadLetter(Permanent));
+
+    let hint = relent::transient::parse_retry_after("99999999999999999999", Duration::ZERO).unwrap();
+    assert_eq!(after(POLICY, 1, Verdict::RetryAfter(hint)), DeadLetter(Permanent));
+    let endless = POLICY.uncapped().max_attempts(100);
+    assert_eq!(after(endless, 70, Verdict::Transient), DeadLetter(Exhausted));
+    let Retry(long) = after(endless, 50, Verdict::Transient) else { panic!("it ends") };
+    assert!(std::time::UNIX_EPOCH.checked_add(long).is_some());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
@@ -445,17 +461,22 @@ proptest! {
     ) {
         let used_up = policy.attempts() != 0 && finished >= policy.attempts();
         let (shortest, longest) = policy.bounds_after(finished);
-        match (disposition(policy, finished, verdict, &mut FixedRng::new(draw)).unwrap(), verdict) {
-            (DeadLetter(reason), Verdict::Permanent | Verdict::RetryAfter(Duration::MAX)) => {
-                prop_assert_eq!(reason, Permanent);
+        let (floor, latest) = match verdict {
+            Verdict::RetryAfter(hint) => (hint, longest.max(hint.saturating_add(longest.abs_diff(shortest)))),
+            _ => (Duration::ZERO, longest),
+        };
+        match disposition(policy, finished, verdict, &mut FixedRng::new(draw)).unwrap() {
+            DeadLetter(Permanent) if verdict == Verdict::Permanent => {}
+            DeadLetter(Permanent) => prop_assert!(latest >= Policy::MAX_DELAY && longest < latest),
+            DeadLetter(reason) => {
+                prop_assert_eq!(reason, Exhausted);
+                prop_assert!(verdict != Verdict::Permanent && (used_up || longest >= Policy::MAX_DELAY));
+                prop_assert!(floor < Policy::MAX_DELAY || longest >= Policy::MAX_DELAY);
             }
-            (DeadLetter(reason), _) => prop_assert!(used_up && reason == Exhausted),
-            (Retry(delay), Verdict::Transient) => prop_assert!(!used_up && shortest <= delay && delay <= longest),
-            (Retry(delay), Verdict::RetryAfter(hint)) => {
-                prop_assert!(!used_up && hint <= delay && shortest <= delay);
-                prop_assert!(delay <= longest.max(hint.saturating_add(longest.abs_diff(shortest))));
+            Retry(delay) => {
+                prop_assert!(!used_up && verdict != Verdict::Permanent && delay < Policy::MAX_DELAY);
+                prop_assert!(floor.max(shortest) <= delay && delay <= latest);
             }
-            (Retry(_), Verdict::Permanent) => prop_assert!(false, "a permanent failure is not retried"),
         }
     }
 
@@ -465,7 +486,8 @@ proptest! {
         let mut rng = FixedRng::new(draw);
         let delay = policy.delay_after(finished, draw).unwrap();
         let decided = disposition(policy.unbounded(), finished, Verdict::Transient, &mut rng);
-        prop_assert_eq!(decided, Ok(Retry(delay)));
+        let expected = if delay < Policy::MAX_DELAY { Retry(delay) } else { DeadLetter(Exhausted) };
+        prop_assert_eq!(decided, Ok(expected));
         prop_assert_eq!(next_attempt_at(now, policy, finished, &mut rng), Ok(now.saturating_add(delay)));
         prop_assert_eq!(bullmq_backoff_strategy(policy).unwrap().delay(finished, &mut rng), delay);
         let timeout = sqs_visibility_timeout(policy, finished, now, &mut rng);

@@ -36,6 +36,25 @@ fn delays<S: Schedule>(schedule: S, n: usize) -> Vec<u128> {
     delays
 }
 
+/// Only an attempt that is under way is up: not one that was dropped, nor the time after it.
+#[test]
+fn a_dropped_attempt_is_not_up() {
+    let clock = VirtualClock::new();
+    let mut backoff = Backoff::new(DOUBLING).healthy_after(MINUTE).clock(&clock);
+    backoff.failed();
+    clock.advance(MINUTE);
+    clock.block_on(async {
+        tokio::select! {
+            never = backoff.run(async |_| std::future::pending::<Result<(), &str>>().await) => never.unwrap(),
+            () = clock.sleep(SEC) => {}
+        }
+    });
+    clock.advance(MINUTE);
+    assert_eq!(backoff.failure_count(), 1);
+    backoff.failed();
+    assert_eq!((backoff.failure_count(), backoff.delay()), (2, 2 * SEC));
+}
+
 /// Field case 113: a crash a day never climbs, whether the outcomes are reported or the child is run.
 #[test]
 fn a_crash_a_day_waits_the_first_delay() {

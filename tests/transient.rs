@@ -10,6 +10,8 @@ mod io_error {
     use std::io::{self, ErrorKind};
     use std::sync::Arc;
 
+    use relent::breaker::CallError;
+    use relent::error::CircuitOpen;
     use relent::transient::io_error;
 
     const TRANSIENT: [ErrorKind; 11] = [
@@ -90,6 +92,16 @@ mod io_error {
     }
 
     /// Field case 85.
+    #[test]
+    fn a_breaker_does_not_hide_the_error() {
+        let call = |kind: ErrorKind| CallError::Inner(io::Error::from(kind));
+        assert!(io_error(&call(ErrorKind::ConnectionReset)));
+        assert!(!io_error(&call(ErrorKind::InvalidInput)));
+        assert!(io_error(&io::Error::other(call(ErrorKind::ConnectionReset))));
+        let open = CallError::<io::Error>::Open(CircuitOpen::new("db", std::time::Duration::ZERO));
+        assert!(!io_error(&open));
+    }
+
     #[test]
     fn every_kind_is_in_the_table() {
         for (kinds, transient) in [(&TRANSIENT[..], true), (&PERMANENT[..], false)] {

@@ -177,7 +177,8 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
     }
 
     /// Asks `budget`, a shared [`RetryBudget`](crate::budget::RetryBudget), before each wait: last of all, so that a
-    /// failure after which there is no attempt for another reason costs nothing.
+    /// failure after which there is no attempt for another reason costs nothing. Of several budgets each is asked, and one
+    /// that has granted before another refuses stays spent.
     ///
     /// What counts as a run is a series of failures, when its first failure is reported: the start of the child may be
     /// so long ago that it has left the budget's window. A success that is reported while no failure is counted was a

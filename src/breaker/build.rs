@@ -103,11 +103,14 @@ impl<C> CircuitBreaker<C> {
         self
     }
 
-    /// How long the breaker stays open; fixed at 30 s by default.
+    /// How long the breaker stays open; fixed at 30 s by default. Let it be longer than a call may last: see
+    /// [half-open](super#half-open).
     ///
     /// A policy, so that a service that fails its probes is asked less and less often: the `k`-th trip in a row, without
-    /// a return to closed, waits what the policy waits after `k` failures, jitter included. One draw per trip. `k` stops
-    /// at 255. The policy's limits of attempts and of time do not apply: a breaker does not give up.
+    /// a return to closed, waits what the policy waits after `k` failures, jitter included. One draw per trip (another
+    /// if the clock steps back behind it). `k` stops at 255. The policy's limits of attempts and of time do not apply: a breaker does not give up.
+    ///
+    /// A [`Policy::exponential`] of 30 s or more grows only with a [`max_delay`](Policy::max_delay) above that.
     ///
     /// With a cooldown of zero every call is admitted as a probe, and only the latest counts.
     ///

@@ -47,7 +47,8 @@ use alloc::{borrow::Cow, boxed::Box, string::String, vec::Vec};
     message = "`{Self}` cannot be searched for markers such as `NonRetryableError`",
     label = "neither an `Error` that owns its data, nor a box of one, nor plain data",
     note = "call `.unmarked()` on the run: it accepts any error type, and looks for no marker",
-    note = "or implement `Error` for `{Self}`; in generic code, add the bound `Error + 'static`"
+    note = "or implement `Error` for `{Self}`; in generic code, add the bound `Error + 'static`",
+    note = "a breaker's `call_with` takes any error type, too"
 )]
 pub trait AsError<Kind> {
     /// The error to search, itself the first link of its chain; `None` for plain data.

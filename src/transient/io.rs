@@ -5,6 +5,8 @@ use core::iter::successors;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
+#[cfg(target_has_atomic = "64")]
+use crate::error::call::CallError;
 use crate::error::{AsError, cause};
 
 /// Chains of sources can loop.
@@ -17,7 +19,8 @@ const MAX_LINKS: usize = 64;
 /// permanent, and so is an error without any [`io::Error`] in its chain.
 ///
 /// The search goes through [`source`](Error::source), through what an [`io::Error`] wraps
-/// ([`get_ref`](io::Error::get_ref)) and through the [`Arc`] of a cloneable error, at most 64 links. The outermost
+/// ([`get_ref`](io::Error::get_ref)), the [`Arc`] of a cloneable error and the `CallError<io::Error>` of a
+/// [breaker](crate::breaker), at most 64 links. The outermost
 /// I/O error decides, as the layer that chose its kind knew most; one of kind `Other` names no cause, so the search
 /// goes on below it.
 ///
@@ -98,6 +101,10 @@ fn beneath<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stat
     } else if let Some(shared) = link.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
         Some(&**shared)
     } else {
+        #[cfg(target_has_atomic = "64")]
+        if let Some(CallError::Inner(inner)) = link.downcast_ref::<CallError<io::Error>>() {
+            return Some(inner);
+        }
         cause(link)
     }
 }
