@@ -35,8 +35,7 @@
 //! # }
 //! ```
 //!
-//! A loop that goes on after a success says [`succeeded`](Backoff::succeeded) in that arm; without it all failures are
-//! one series, until the policy gives up.
+//! A loop that goes on after a success says [`succeeded`](Backoff::succeeded) there, or all failures are one series.
 //!
 //! # A supervisor
 //!
@@ -146,8 +145,8 @@ use watch::{Watch, Watched};
 ///
 /// # Giving up
 ///
-/// A backoff that has given up stays so until a success counts, or until [`reset`](Self::reset). Meanwhile further
-/// failures are not counted; but they end a success that has not lasted yet.
+/// A backoff that has given up stays so until a success counts, or until [`reset`](Self::reset). Meanwhile a failure only
+/// ends a success that has not lasted yet.
 ///
 /// ```
 /// use core::time::Duration;
@@ -195,8 +194,7 @@ impl<S, C, R, W, M> Backoff<S, C, R, W, M> {
 impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     /// Reports a failure: counts it, and decides at once how long to wait, or to give up.
     ///
-    /// Every end that is to be followed by a wait is a failure, that of a child which left with success as well. Does
-    /// nothing once the backoff has given up.
+    /// Every end that is to be followed by a wait is a failure, that of a child which left with success as well.
     ///
     /// ```
     /// # use core::time::Duration;
@@ -375,9 +373,8 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     /// is a failure. With [`healthy_after`](Self::healthy_after) an `op` that ran for at least that long was healthy,
     /// however it ended: its failure is the first of a new series.
     ///
-    /// The run goes on with the series that it finds, and first waits what is left of its delay. If that has been given up
-    /// it calls `op` once, without a wait. [`Attempt::remaining`] is `None` until the first failure, and an attempt that is
-    /// [final](Attempt::is_final) may yet turn out to be healthy, and be followed by others.
+    /// The run goes on with the series that it finds, and first waits what is left of its delay; given up, it calls `op`
+    /// once, at once. [`Attempt::remaining`] is `None` until the first failure, and one that is final may yet be healthy.
     ///
     /// # Errors
     ///
@@ -423,7 +420,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
         }
     }
 
-    /// Measures how long a success has lasted that began then, or before.
+    /// Measures how long a success lasts that began then, or before.
     fn came_up(&mut self, began: Duration) {
         self.up_since.get_or_insert(began);
         self.settle();
@@ -439,6 +436,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
         if self.run.progress.failures() == 0 {
             self.run.begin::<E>();
         }
+        // Its deadline comes nearer if the clock has stepped back.
         self.run.remaining();
         match self.run.failed::<E, N>(error, false, || false) {
             Ok(delay) => {
