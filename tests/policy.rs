@@ -612,3 +612,59 @@ fn a_negative_fraction_panics() {
 fn a_base_below_one_millisecond_panics() {
     let _ = Policy::fixed(Duration::from_nanos(999_999));
 }
+
+/// With a base of 2^63 ms the last bit of a draw shows in the delay.
+#[test]
+fn a_draw_outside_the_unit_interval_is_the_nearest_inside() {
+    let policy = Policy::fixed(ms(1 << 63)).jitter(Jitter::Full);
+    let after = |draw| policy.delay_after(1, draw).unwrap();
+    for draw in [1.0, 1.5, f64::INFINITY] {
+        assert_eq!(after(draw), after(LARGEST_DRAW));
+    }
+    assert_eq!(after(LARGEST_DRAW), ms((1 << 63) - (1 << 10)));
+    assert_eq!(after(-0.5), after(0.0));
+    assert_eq!(after(f64::NAN), ms(1 << 62));
+}
+
+/// What is longer than 2^64 ms counts as that, whatever its low bits.
+#[test]
+fn a_delay_beyond_the_range_is_the_longest() {
+    for secs in [u64::MAX / 1000 + 1, 1 << 60, u64::MAX] {
+        assert_eq!(Policy::fixed(Duration::from_secs(secs)).nominal_after(1), Policy::MAX_DELAY);
+        assert_eq!(Policy::DEFAULT.max_delay(Duration::from_secs(secs)).cap(), None);
+    }
+    assert_ne!(Policy::fixed(Policy::MAX_DELAY - ms(4096)).nominal_after(1), Policy::MAX_DELAY);
+}
+
+#[test]
+fn delays_never_end() {
+    let mut delays = Policy::DEFAULT.delays(SeededRng::new(1));
+    for _ in 0..3 {
+        assert_eq!(delays.size_hint(), (usize::MAX, None));
+        assert!(delays.next().is_some());
+    }
+}
+
+#[test]
+fn an_attempt_may_begin_at_the_deadline_itself() {
+    let limited = |limit| Policy::fixed(secs(1)).unbounded().max_elapsed(limit).table().rows().count();
+    assert_eq!([ms(1999), secs(2), ms(2001)].map(limited), [2, 3, 3]);
+}
+
+#[test]
+fn a_table_shows_the_first_wait_even_if_it_is_none() {
+    assert_eq!(
+        Policy::immediate().unbounded().table().to_string(),
+        "\
+attempt       wait before it         begins after
+      1                    -                    -
+      2                    -                    -
+    ...                    -            and so on
+never gives up"
+    );
+}
+
+#[test]
+fn a_refusal_says_what_the_jitter_lacks() {
+    assert_eq!(StatefulJitter.to_string(), "decorrelated jitter has no delay without the one before it");
+}
