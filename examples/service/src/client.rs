@@ -30,11 +30,11 @@ use crate::metrics::METRICS;
 pub const POLICY: Policy =
     Policy::exponential(Duration::from_millis(25)).max_attempts(4).max_elapsed(Duration::from_secs(2));
 
-/// Ten times what the warehouse takes when all is well.
+/// Several times what a slow answer takes.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(250);
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 /// What a crowd has left behind is closed after twice this.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A probe is a whole run, so this is longer than one lasts.
 pub const COOLDOWN: Duration = Duration::from_millis(2500);

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::{Call, Client, IDEMPOTENCY_KEY, REQUEST_ID, UpstreamError};
 use crate::metrics::METRICS;
 
-/// So many calls may be under way, about four times what there are when all is well. The rest are refused: who waits for a
+/// So many calls may be under way, several times what there are when all is well. The rest are refused: who waits for a
 /// warehouse that hangs takes up memory and connections.
 pub const PLACES: usize = 32;
 pub static FREE_PLACES: Semaphore = Semaphore::const_new(PLACES);
