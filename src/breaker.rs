@@ -107,17 +107,18 @@
 //!
 //! Wrap the run where somebody waits for the answer: a failure that a retry mends does not count, and while the breaker
 //! is open nobody waits. A refused run is not begun, so a [budget](crate::budget) does not count it. A probe is then a
-//! whole run: let the cooldown be longer than a run lasts.
-//!
-//! Do one or the other with a breaker: a call inside a call of the same one counts twice, and when the outer is the probe
-//! the inner is refused.
+//! whole run: let the cooldown be longer than a run lasts. A probe that may not retry, because the budget is used up or
+//! the operation is not idempotent, opens the breaker again at one failure, as a single call would.
 //!
 //! Wrap each attempt where the work can wait, a queue say: the breaker opens sooner, all runs see it between their
-//! attempts, and they come back when the cooldown ends, spread by the jitter of their own policies. Those that come while
-//! a probe is out wait as if it hung: until its lease ends, which a cooldown much longer than a call makes long. A refusal does not
-//! count as a failure of the service, but it is a failed attempt of its run: it uses up one of the run's attempts, and the
-//! retry after it asks the budget as any other. A cooldown longer than the run's ceiling on hints, or than what is left
-//! until its deadline, ends the run at once.
+//! attempts, and they come back when the cooldown ends, spread by the jitter of their own policies. Those that come
+//! while a probe is out wait as if it hung: until its lease ends, which a cooldown much longer than a call makes long.
+//! A refusal does not count as a failure of the service, but it is a failed attempt of its run: it uses up one of the
+//! run's attempts, and the retry after it asks the budget as any other. A cooldown longer than the run's ceiling on
+//! hints, or than what is left until its deadline, ends the run at once.
+//!
+//! Do one or the other with a breaker: a call inside a call of the same one counts twice, and when the outer is the
+//! probe the inner is refused.
 //!
 //! # How it is shared
 //!

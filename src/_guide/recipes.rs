@@ -79,3 +79,6 @@
 //! let read = |counter: &AtomicU32| counter.load(Relaxed);
 //! assert_eq!([&counters.retries, &counters.succeeded, &counters.failed].map(read), [3, 2, 1]);
 //! ```
+//!
+//! A run that is dropped tells of nothing, and neither does one whose only allowed attempt failed: there is no retry to
+//! tell of. Count calls where they are made. `examples/service` of the repository has both kinds of counter.
