@@ -15,7 +15,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use common::{MS, SEC, Script, always_fails};
-use relent::clock::{Clock, VirtualClock};
+use relent::clock::{Clock, InstantClock, VirtualClock};
 use relent::error::RetryAfterError;
 use relent::retry::{Event, StopReason};
 use relent::rng::{FixedRng, SeededRng, rng_fn};
@@ -399,4 +399,40 @@ fn a_faulty_random_source_bends_no_wait() {
             assert!((low..=high).contains(&(pair[1] - pair[0])), "draw {draw}: {calls:?}");
         }
     }
+}
+
+/// A wait of 2^64 - 1 ms or more is none; the next shorter one is waited.
+#[test]
+fn the_longest_wait_is_a_nanosecond_short_of_never() {
+    let nano = Duration::from_nanos(1);
+    for (wait, attempts) in [
+        (Policy::MAX_DELAY - SEC, 2),
+        (Policy::MAX_DELAY - nano, 2),
+        (Policy::MAX_DELAY, 1),
+        (Policy::MAX_DELAY + nano, 1),
+        (Policy::MAX_DELAY + SEC, 1),
+    ] {
+        let clock = InstantClock::new();
+        let report = at_once(retry(async |_| Err::<(), _>("E"), [wait]).clock(&clock).report());
+        let stop = if attempts == 1 { StopReason::ScheduleEnded } else { StopReason::Exhausted };
+        assert_eq!((report.attempts, report.stop), (attempts, Some(stop)), "{wait:?}");
+    }
+}
+
+/// Polls once: nothing here waits.
+fn at_once<F: Future>(future: F) -> F::Output {
+    let mut cx = Context::from_waker(Waker::noop());
+    let std::task::Poll::Ready(output) = pin!(future).poll(&mut cx) else { panic!("it waits") };
+    output
+}
+
+#[test]
+fn what_a_run_and_a_retry_show_of_themselves() {
+    let mut retrying = String::new();
+    let run = retry(async |_| Err::<(), _>("E"), [SEC]).sleep(|_| std::future::ready(()));
+    let mut run = pin!(run.on_retry(|r| retrying = format!("{r:?}")));
+    assert_eq!(format!("{run:?}"), r#"Retry { failures: 0, state: "new", .. }"#);
+    at_once(run.as_mut()).unwrap_err();
+    assert_eq!(format!("{run:?}"), r#"Retry { failures: 2, state: "finished", .. }"#);
+    assert_eq!(retrying, "Retrying { attempt: 1, max_attempts: 2, delay: 1s, .. }");
 }
