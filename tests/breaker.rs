@@ -587,6 +587,25 @@ fn trips_stop_counting_at_255() {
     }
 }
 
+/// Each trip draws anew, whatever bits the seed has.
+#[test]
+fn no_seed_hides_which_trip_it_is() {
+    for seed in [0, 1, u64::MAX] {
+        let clock = VirtualClock::new();
+        let cooldown = Policy::fixed(secs(1000)).jitter(Jitter::Full);
+        let breaker = CircuitBreaker::new().failure_threshold(1).cooldown(cooldown).seed(seed).with_clock(&clock);
+        let waits: HashSet<_> = (0..10)
+            .map(|_| {
+                fail(&breaker);
+                let wait = retry_after(&breaker);
+                clock.advance(wait);
+                wait
+            })
+            .collect();
+        assert_eq!(waits.len(), 10, "seed {seed}");
+    }
+}
+
 #[test]
 fn a_cooldown_is_drawn_once_per_trip() {
     let trips = |seed: Option<u64>| -> Vec<Duration> {

@@ -87,7 +87,7 @@ impl Word {
             Phase::ForcedClosed => (4, [0; 3]),
         };
         let counts = u64::from_le_bytes([a, b, c, 0, 0, 0, 0, 0]);
-        phase | counts << PHASE_BITS | self.event << EVENT_SHIFT | self.generation << GENERATION_SHIFT
+        phase + (counts << PHASE_BITS) + (self.event << EVENT_SHIFT) + (self.generation << GENERATION_SHIFT)
     }
 
     pub(super) const fn unpack(word: u64) -> Self {
@@ -186,7 +186,7 @@ impl Stamp {
     }
 
     pub(super) const fn pack(self) -> u64 {
-        self.micros << EVENT_BITS | self.event
+        (self.micros << EVENT_BITS) + self.event
     }
 
     pub(super) const fn unpack(word: u64) -> Self {
