@@ -436,7 +436,7 @@ fn what_a_run_and_a_retry_show_of_themselves() {
     assert_eq!(format!("{run:?}"), r#"Retry { failures: 2, state: "finished", .. }"#);
     assert_eq!(retrying, "Retrying { attempt: 1, max_attempts: 2, delay: 1s, .. }");
 
-    let reported = retry(async |_| Err::<(), _>("E"), [SEC]).report();
+    let reported = retry(async |_| Err::<(), _>("E"), [SEC]).unmarked().report();
     assert!(format!("{reported:?}").starts_with("Reported"), "{reported:?}");
     assert_eq!(relent::retry::AttemptTimeout::new(SEC).to_string(), "the attempt took longer than 1s");
 }
