@@ -18,7 +18,6 @@
 
 mod stop_flag;
 
-use core::fmt;
 use core::future::{Future, ready};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
@@ -78,14 +77,8 @@ where
 }
 
 /// The operation of a run of [`blocking::retry`](retry).
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Blocking<F>(F);
-
-impl<F> fmt::Debug for Blocking<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Blocking")
-    }
-}
 
 impl<F: FnMut(Attempt) -> Result<T, E>, T, E> Operation for Blocking<F> {
     type Output = T;

@@ -261,3 +261,12 @@ fn a_panic_unwinds_through_the_run() {
     assert_eq!(events, 0);
     flag.stop();
 }
+
+/// On the real clock too; ten seconds, should the limit go unheard.
+#[test]
+fn a_limit_on_time_ends_a_run_of_real_waits() {
+    let run = blocking::retry(|_| Err::<(), _>("down"), Policy::fixed(10 * MS).max_attempts(1000));
+    let report = run.max_elapsed(45 * MS).report().call();
+    assert_eq!(report.stop, Some(StopReason::Deadline));
+    assert!(report.attempts <= 5, "{}", report.attempts);
+}

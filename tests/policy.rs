@@ -634,6 +634,13 @@ fn a_delay_beyond_the_range_is_the_longest() {
         assert_eq!(Policy::DEFAULT.max_delay(Duration::from_secs(secs)).cap(), None);
     }
     assert_ne!(Policy::fixed(ms(u64::MAX - 4096)).nominal_after(1), Policy::MAX_DELAY);
+
+    let longest = Duration::from_nanos(u64::MAX);
+    for limit in [longest, longest + ms(1), secs(1 << 60), Duration::MAX] {
+        let policy = Policy::DEFAULT.max_elapsed(limit);
+        assert_eq!(policy, Policy::DEFAULT.max_elapsed(Duration::MAX), "{limit:?}");
+    }
+    assert_ne!(Policy::DEFAULT.max_elapsed(Duration::from_nanos(u64::MAX - 1)), Policy::DEFAULT.max_elapsed(longest));
 }
 
 #[test]

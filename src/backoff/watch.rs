@@ -1,6 +1,5 @@
 //! Who is told what a backoff does, and who is asked.
 
-use core::fmt;
 use core::time::Duration;
 
 use super::Exhausted;
@@ -97,7 +96,7 @@ impl<E, W: Watch> Hooks<E> for Watched<W> {
 }
 
 /// An observer of the delay.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct OnDelayChange<F>(pub(super) F);
 
 impl<F: FnMut(Duration)> Watch for OnDelayChange<F> {
@@ -106,24 +105,12 @@ impl<F: FnMut(Duration)> Watch for OnDelayChange<F> {
     }
 }
 
-impl<F> fmt::Debug for OnDelayChange<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnDelayChange")
-    }
-}
-
 /// An observer of the end.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct OnGiveUp<F>(pub(super) F);
 
 impl<F: FnMut(&Exhausted)> Watch for OnGiveUp<F> {
     fn gave_up(&mut self, exhausted: &Exhausted) {
         (self.0)(exhausted);
-    }
-}
-
-impl<F> fmt::Debug for OnGiveUp<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnGiveUp")
     }
 }

@@ -129,17 +129,11 @@ impl fmt::Display for AttemptTimeout {
 impl core::error::Error for AttemptTimeout {}
 
 /// An operation whose attempts have a time limit.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Timed<F, P> {
     pub(super) op: F,
     pub(super) limit: Duration,
     pub(super) to_error: P,
-}
-
-impl<F, P> fmt::Debug for Timed<F, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timed").field("limit", &self.limit).finish_non_exhaustive()
-    }
 }
 
 /// An attempt in flight, and its timer.
