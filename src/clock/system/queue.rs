@@ -124,7 +124,7 @@ impl Queue {
                 if self.slots[ring].next != ring {
                     let shift = level * DIGIT_BITS;
                     let higher_digits = u64::MAX.checked_shl(shift + DIGIT_BITS).unwrap_or(0);
-                    return Some((level, ring, self.now & higher_digits | u64::from(digit) << shift));
+                    return Some((level, ring, (self.now & higher_digits) + (u64::from(digit) << shift)));
                 }
                 *occupied &= *occupied - 1;
             }
@@ -203,6 +203,20 @@ mod tests {
             length.prop_map(|length| Step::Advance(length >> 4)),
         ];
         prop::collection::vec(step, 0..80)
+    }
+
+    #[test]
+    fn what_is_released_is_memory_alone() {
+        let mut queue = Queue::new();
+        for tick in 1..=3 {
+            queue.insert(tick, Waker::noop().clone());
+            assert_eq!(queue.tickets(), tick);
+        }
+        while queue.pop_due(3).is_some() {}
+        queue.release();
+        assert_eq!((queue.tickets(), queue.len(), queue.slots.capacity()), (3, 0, 0));
+        let key = queue.insert(1, Waker::noop().clone());
+        assert_eq!(key.ticket, 4, "no key of before is one of now");
     }
 
     proptest! {
