@@ -270,3 +270,16 @@ fn a_limit_on_time_ends_a_run_of_real_waits() {
     assert_eq!(report.stop, Some(StopReason::Deadline));
     assert!(report.attempts <= 5, "{}", report.attempts);
 }
+
+/// With a sleep of one's own the clock stays the real one, which sees what the attempts take.
+#[test]
+fn attempts_count_as_elapsed_beside_an_injected_sleep() {
+    let slow = |_| {
+        thread::sleep(30 * MS);
+        Err::<(), _>("down")
+    };
+    let run = blocking::retry(slow, Policy::fixed(MS).max_attempts(100)).sleep(|_| ready(()));
+    let report = run.max_elapsed(45 * MS).report().call();
+    assert_eq!(report.stop, Some(StopReason::Deadline));
+    assert!(report.attempts <= 2, "{}", report.attempts);
+}
