@@ -200,6 +200,15 @@ mod tests {
 
     /// A sleep can be swept past between its look at the clock and its registration; then no sweep is to come for it.
     #[test]
+    fn knows_how_far_it_has_swept() {
+        static TIMER: Timer = Timer::new(1);
+        TIMER.lock().queue.insert(3, Waker::noop().clone());
+        drop(TIMER.sweep(TIMER.lock(), 5, &mut Vec::new()));
+        assert_eq!(TIMER.pending(), 0);
+        assert!(TIMER.has_swept(5 * TICK) && !TIMER.has_swept(5 * TICK + 1));
+    }
+
+    #[test]
     fn refuses_what_the_sweep_has_passed() {
         static TIMER: Timer = Timer::new(1);
         TIMER.swept.store(5, Relaxed);
