@@ -101,17 +101,6 @@ fn time_passes_and_a_sleep_is_not_early() {
     }
 }
 
-/// The timer's thread sleeps until the next wait is due, and is called for an earlier one.
-#[test]
-fn a_short_wait_is_not_held_up_by_a_long_one() {
-    let _turn = alone();
-    let mut long = SystemClock.sleep(ms(900));
-    assert_eq!(poll(&mut long, Waker::noop()), Poll::Pending);
-    thread::sleep(ms(20));
-    block_on(SystemClock.sleep(ms(1)));
-    assert_eq!(poll(&mut long, Waker::noop()), Poll::Pending, "the short one ended before the long one was due");
-}
-
 #[test]
 fn a_sleep_counts_from_the_call_and_stays_ready() {
     let _turn = alone();
