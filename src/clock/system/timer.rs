@@ -60,13 +60,22 @@ struct State {
     running: bool,
     /// The tick at which the thread looks at the queue next. For an earlier one the bell has to ring.
     alarm: u64,
+    /// The queue's tickets when the thread last found nothing to wait for.
+    seen: u64,
+}
+
+impl State {
+    /// Whether a sleep waits, or one came since this was last asked of an empty queue.
+    fn in_use(&mut self) -> bool {
+        self.queue.len() > 0 || mem::replace(&mut self.seen, self.queue.tickets()) != self.seen
+    }
 }
 
 impl Timer {
     const fn new(process: u32) -> Self {
         Self {
             process: AtomicU32::new(process),
-            state: Mutex::new(State { queue: Queue::new(), running: false, alarm: AWAKE }),
+            state: Mutex::new(State { queue: Queue::new(), running: false, alarm: AWAKE, seen: 0 }),
             bell: Condvar::new(),
             swept: AtomicUsize::new(0),
             child: OnceLock::new(),
@@ -136,24 +145,20 @@ impl Timer {
 
     fn run(&self) {
         let mut batch = Vec::with_capacity(BATCH);
-        let mut seen = 0;
         let mut state = self.lock();
         loop {
             let tick = now() / TICK;
             state = self.sweep(state, tick, &mut batch);
             let look = tick + IDLE;
             state.alarm = state.queue.next_tick().map_or(look, |next| next.min(look));
-            let timeout = Duration::from_nanos((state.alarm * TICK).saturating_sub(now()));
+            let timeout = until(state.alarm, now());
             let (guard, wait) = self.bell.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner);
             state = guard;
-            if wait.timed_out() && state.queue.len() == 0 {
-                let used = mem::replace(&mut seen, state.queue.tickets()) != seen;
-                if !used {
-                    state.queue.release();
-                    state.running = false;
-                    state.alarm = AWAKE;
-                    return;
-                }
+            if wait.timed_out() && !state.in_use() {
+                state.queue.release();
+                state.running = false;
+                state.alarm = AWAKE;
+                return;
             }
         }
     }
@@ -186,6 +191,11 @@ fn due(deadline: u64) -> u64 {
     deadline.div_ceil(TICK)
 }
 
+/// How long it takes from `now` to `tick`.
+fn until(tick: u64, now: u64) -> Duration {
+    Duration::from_nanos((tick * TICK).saturating_sub(now))
+}
+
 /// A waker is foreign code: its panic is the end of one wake, not of the timer.
 fn wake(waker: Waker) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
@@ -196,7 +206,67 @@ fn wake(waker: Waker) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::sync::Arc;
+    use alloc::task::Wake;
+    use core::ptr;
+
     use super::*;
+
+    #[test]
+    fn starts_with_the_first_timer() {
+        assert!(ptr::eq(Timer::current(), &raw const FIRST));
+    }
+
+    #[test]
+    fn rings_only_for_what_the_thread_would_miss() {
+        static TIMER: Timer = Timer::new(1);
+        // As if the thread slept until tick 10; no real one starts.
+        TIMER.lock().running = true;
+        TIMER.lock().alarm = 10;
+        for (tick, alarm) in [(11, 10), (10, 10), (9, AWAKE)] {
+            TIMER.register(None, tick * TICK, Waker::noop().clone());
+            assert_eq!(TIMER.lock().alarm, alarm, "tick {tick}");
+        }
+    }
+
+    #[test]
+    fn is_in_use_until_it_was_found_empty_and_unchanged() {
+        let mut state = Timer::new(1).state.into_inner().unwrap();
+        assert!(!state.in_use());
+        for _ in 0..2 {
+            let key = state.queue.insert(1, Waker::noop().clone());
+            assert!(state.in_use());
+            state.queue.remove(key);
+            // The sleep has come and gone, and the next may follow it.
+            assert!(state.in_use());
+            assert!(!state.in_use() && !state.in_use());
+        }
+    }
+
+    #[test]
+    fn looks_once_a_second_and_never_waits_for_the_past() {
+        assert_eq!(until(IDLE, 0), Duration::from_secs(1));
+        assert_eq!(until(3, TICK + 1), Duration::from_nanos(2 * TICK - 1));
+        assert_eq!((until(3, 3 * TICK), until(3, u64::MAX)), (Duration::ZERO, Duration::ZERO));
+    }
+
+    /// What is due at the same tick leaves the queue in batches, and the sweep is over with the last.
+    #[test]
+    fn has_not_swept_what_the_next_batch_will_wake() {
+        static TIMER: Timer = Timer::new(1);
+        struct Look(AtomicUsize);
+        impl Wake for Look {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(usize::from(TIMER.has_swept(5 * TICK)), Relaxed);
+            }
+        }
+        let look = Arc::new(Look(AtomicUsize::new(0)));
+        for _ in 0..=BATCH {
+            TIMER.lock().queue.insert(5, look.clone().into());
+        }
+        drop(TIMER.sweep(TIMER.lock(), 5, &mut Vec::new()));
+        assert_eq!((look.0.load(Relaxed), TIMER.pending()), (1, 0));
+    }
 
     /// A sleep can be swept past between its look at the clock and its registration; then no sweep is to come for it.
     #[test]
