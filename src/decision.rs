@@ -25,6 +25,8 @@ use crate::schedule::{Progress, Schedule};
 /// let text = "the server asked for a wait of 3600s, which is over the ceiling";
 /// assert_eq!(asked.to_string(), text);
 /// ```
+///
+/// `Display` is for people; [`name`](Self::name) is for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StopReason {
@@ -46,6 +48,32 @@ pub enum StopReason {
     Cancelled,
     /// The retry budget had nothing left.
     Budget,
+}
+
+impl StopReason {
+    /// A short name without figures, for the label of a metric. It will not change.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use relent::retry::StopReason;
+    ///
+    /// let asked = StopReason::RetryAfterTooLong(Duration::from_secs(3600));
+    /// assert_eq!(asked.name(), "retry_after_too_long");
+    /// ```
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NotRetryable => "not_retryable",
+            Self::Declined => "declined",
+            Self::NotIdempotent => "not_idempotent",
+            Self::Exhausted => "exhausted",
+            Self::ScheduleEnded => "schedule_ended",
+            Self::RetryAfterTooLong(_) => "retry_after_too_long",
+            Self::Deadline => "deadline",
+            Self::Cancelled => "cancelled",
+            Self::Budget => "budget",
+        }
+    }
 }
 
 impl fmt::Display for StopReason {

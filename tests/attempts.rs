@@ -440,3 +440,22 @@ fn what_a_run_and_a_retry_show_of_themselves() {
     assert!(format!("{reported:?}").starts_with("Reported"), "{reported:?}");
     assert_eq!(relent::retry::AttemptTimeout::new(SEC).to_string(), "the attempt took longer than 1s");
 }
+
+#[test]
+fn a_reason_is_named_like_its_variant() {
+    let reasons = [
+        StopReason::NotRetryable,
+        StopReason::Declined,
+        StopReason::NotIdempotent,
+        StopReason::Exhausted,
+        StopReason::ScheduleEnded,
+        StopReason::RetryAfterTooLong(SEC),
+        StopReason::Deadline,
+        StopReason::Cancelled,
+        StopReason::Budget,
+    ];
+    for reason in reasons {
+        let words = reason.name().split('_').map(|word| word[..1].to_uppercase() + &word[1..]);
+        assert_eq!(format!("{reason:?}").split('(').next(), Some(&*words.collect::<String>()));
+    }
+}

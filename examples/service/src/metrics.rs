@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use relent::breaker::{State, Transition};
 use relent::clock::SystemClock;
-use relent::retry::{Event, StopReason};
+use relent::retry::Event;
 use tracing::{debug, info, warn};
 
 use crate::client::{BREAKER, BUDGET, UpstreamError};
@@ -122,7 +122,7 @@ impl Metrics {
             }
             Event::Declined { attempt, error, reason } => {
                 info!(attempt, %reason, error = *error as &dyn std::error::Error, "gave up");
-                label(*reason)
+                reason.name()
             }
             Event::Cancelled => {
                 info!("cancelled");
@@ -173,17 +173,5 @@ pub struct InFlight<'a>(&'a Gauge);
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.dec();
-    }
-}
-
-/// A reason as the value of a label: a few words, without figures.
-fn label(reason: StopReason) -> &'static str {
-    match reason {
-        StopReason::NotRetryable | StopReason::Declined => "declined",
-        StopReason::NotIdempotent => "not idempotent",
-        StopReason::RetryAfterTooLong(_) => "retry-after too long",
-        StopReason::Deadline => "deadline",
-        StopReason::Budget => "budget",
-        _ => "other",
     }
 }

@@ -82,7 +82,7 @@ impl Checks {
     pub fn faults(&mut self, faults: &Faults, scrape: &Scrape) {
         self.that(faults.met().all(|(_, met)| met > 0), "every fault met", &faults.to_string());
         let runs: BTreeMap<_, _> = scrape.family("upstream_runs_total").collect();
-        let expected = ["succeeded", "not idempotent", "budget"];
+        let expected = ["succeeded", "not_idempotent", "budget"];
         self.that(
             expected.iter().all(|outcome| runs.contains_key(outcome)),
             "every end of a run",
