@@ -242,8 +242,9 @@ impl<C> CircuitBreaker<C> {
 
     /// Refuses every call until [`reset`](Self::reset), however long that takes.
     ///
-    /// The refusal's `retry_after` is [`Duration::MAX`], which ends a run at once, unless it ignores hints. The results of calls in flight are
-    /// ignored, and so is a cooldown that was running. Returns the transition, or `None` if it was forced open already.
+    /// The refusal's `retry_after` is [`Duration::MAX`], which ends a run at once, unless it ignores hints. The results
+    /// of calls in flight are ignored, and so is a cooldown that was running. Returns the transition, or `None` if it was
+    /// forced open already.
     ///
     /// ```
     /// # use std::time::Duration;

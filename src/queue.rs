@@ -46,9 +46,9 @@
 //! When an attempt has just failed, it has both started and finished: a count that includes it is the same either way,
 //! unless a worker died. **An attempt that a dead worker left behind was started and never finished.** So where the
 //! broker counts deliveries, give it those: a crash then counts as an attempt. And look before the attempt as well,
-//! for a message that kills its workers reaches no `disposition`: `is_final_attempt(deliveries.saturating_sub(1), max_attempts)`,
-//! of deliveries counted from 1, says that the attempts were used up before this one. The same check on starts ends a message that is forever
-//! postponed and never fails.
+//! for a message that kills its workers reaches no `disposition`:
+//! `is_final_attempt(deliveries.saturating_sub(1), max_attempts)`, of deliveries counted from 1, says that the attempts
+//! were used up before this one. The same check on starts ends a message that is forever postponed and never fails.
 //!
 //! # BullMQ
 //!

@@ -108,7 +108,8 @@ impl<C> CircuitBreaker<C> {
     ///
     /// A policy, so that a service that fails its probes is asked less and less often: the `k`-th trip in a row, without
     /// a return to closed, waits what the policy waits after `k` failures, jitter included. One draw per trip (another
-    /// if the clock steps back behind it). `k` stops at 255. The policy's limits of attempts and of time do not apply: a breaker does not give up.
+    /// if the clock steps back behind it). `k` stops at 255. The policy's limits of attempts and of time do not apply: a
+    /// breaker does not give up.
     ///
     /// A [`Policy::exponential`] of 30 s or more grows only with a [`max_delay`](Policy::max_delay) above that.
     ///
