@@ -436,8 +436,6 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
         if self.run.progress.failures() == 0 {
             self.run.begin::<E>();
         }
-        // Its deadline comes nearer if the clock has stepped back.
-        self.run.remaining();
         match self.run.failed::<E, N>(error, false, || false) {
             Ok(delay) => {
                 self.ready_at = self.run.clock.now().saturating_add(delay);

@@ -144,6 +144,19 @@ impl<C: Clock + ?Sized> Clock for &C {
     }
 }
 
+#[cfg(all(feature = "alloc", target_has_atomic = "ptr"))]
+impl<C: Clock + ?Sized> Clock for alloc::sync::Arc<C> {
+    type Sleep = C::Sleep;
+
+    fn now(&self) -> Duration {
+        (**self).now()
+    }
+
+    fn sleep(&self, duration: Duration) -> Self::Sleep {
+        (**self).sleep(duration)
+    }
+}
+
 /// A clock from two closures: one reads the time, the other waits.
 ///
 /// The closures keep the contract of [`Clock`].

@@ -42,7 +42,7 @@ pub trait Sleeps {
 #[diagnostic::on_unimplemented(
     message = "this run has no clock",
     label = "there is no default clock on this target",
-    note = "give the run one: `.clock(my_clock)`, or `.sleep(|duration| my_timer(duration))`"
+    note = "give the run one: `.clock(my_clock)`, or, to count its waits alone, `.sleep(|duration| my_timer(duration))`"
 )]
 pub trait Time: Sleeps {
     /// The time at which the run begins; one that has no use for the time never asks.
@@ -207,13 +207,13 @@ impl<G: Future> Signal for Option<G> {
 #[cfg(all(feature = "std", not(all(target_arch = "wasm32", target_os = "unknown"))))]
 mod default {
     use super::On;
-    use crate::clock::SystemClock;
+    use crate::clock::{DEFAULT_CLOCK, DefaultClock};
     use crate::rng::DefaultRng;
 
-    pub type Clock = On<SystemClock>;
+    pub type Time = On<DefaultClock>;
     pub type Rng = DefaultRng;
 
-    pub(crate) const CLOCK: Clock = On(SystemClock);
+    pub(crate) const TIME: Time = On(DEFAULT_CLOCK);
     pub(crate) const RNG: Rng = DefaultRng;
 }
 
@@ -227,7 +227,7 @@ mod default {
     use super::{Reads, Sleeps};
     use crate::clock::NoClock;
 
-    pub type Clock = NoClock;
+    pub type Time = NoClock;
 
     /// No random source yet.
     #[derive(Clone, Copy, Debug)]
@@ -243,9 +243,9 @@ mod default {
         }
     }
 
-    pub(crate) const CLOCK: Clock = NoClock;
+    pub(crate) const TIME: Time = NoClock;
     pub(crate) const RNG: Rng = Rng;
 }
 
-pub(crate) use default::{CLOCK as DEFAULT_CLOCK, RNG as DEFAULT_RNG};
-pub use default::{Clock as DefaultClock, Rng as DefaultRng};
+pub(crate) use default::{RNG as DEFAULT_RNG, TIME as DEFAULT_TIME};
+pub use default::{Rng as DefaultRng, Time as DefaultTime};

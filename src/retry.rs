@@ -1,7 +1,8 @@
 //! The async driver: [`retry`] calls an operation until it succeeds, or until something says stop.
 //!
-//! A run is a future and its own builder. It allocates nothing, spawns nothing and needs no runtime; it is `Send` when
-//! the operation is. Dropping it cancels everything at once: the attempt in flight, or the wait.
+//! A run is a future and its own builder. It needs no runtime, and allocates and spawns nothing itself (its clock may: the
+//! default one is a thread with a table); it is `Send` when the operation is. Dropping it cancels everything at once: the
+//! attempt in flight, or the wait.
 //!
 //! # What decides after a failure
 //!
@@ -22,8 +23,9 @@
 //! # Size
 //!
 //! A run is as large as the operation's future or the clock's sleep, whichever is larger, for they share their place,
-//! plus at most 112 bytes with a [`Policy`](crate::Policy) by value, or 72 with a reference to one, plus what its hooks
-//! capture.
+//! plus at most 112 bytes with a [`Policy`](crate::Policy) by value, or 72 with a reference to one, plus what was given to
+//! it: what the operation and the hooks capture, a clock, a random source, a stop signal. With a stop signal the error
+//! that a wait keeps counts to the sleep.
 
 mod build;
 mod future;
@@ -37,7 +39,7 @@ use core::future::Future;
 
 use crate::attempt::Attempt;
 pub use crate::decision::StopReason;
-use crate::env::{DEFAULT_CLOCK, DEFAULT_RNG, DefaultClock, DefaultRng, Env, Environment, NoSignal};
+use crate::env::{DEFAULT_RNG, DEFAULT_TIME, DefaultRng, DefaultTime, Env, Environment, NoSignal};
 use crate::error::Auto;
 use crate::hooks::NoHooks;
 pub use crate::hooks::{Event, Retrying};
@@ -79,13 +81,13 @@ pub use with::{OperationWith, With, retry_with};
 pub const fn retry<F, Fut, T, E, S, KnownOnceAwaited>(
     op: F,
     schedule: S,
-) -> Retry<F, S, NoHooks, Env<DefaultClock, DefaultRng, Auto<KnownOnceAwaited>, NoSignal>>
+) -> Retry<F, S, NoHooks, Env<DefaultTime, DefaultRng, Auto<KnownOnceAwaited>, NoSignal>>
 where
     F: FnMut(Attempt) -> Fut,
     Fut: Future<Output = Result<T, E>>,
     S: Schedule,
 {
-    Retry::new(op, Run::new(schedule, NoHooks, DEFAULT_CLOCK, DEFAULT_RNG), NoSignal)
+    Retry::new(op, Run::new(schedule, NoHooks, DEFAULT_TIME, DEFAULT_RNG), NoSignal)
 }
 
 /// A run of [`retry`]: its own builder, and the future that makes the attempts.

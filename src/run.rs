@@ -95,6 +95,8 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
         H: Hooks<E>,
         M: Marking<E>,
     {
+        // The deadline comes nearer if the clock has stepped back.
+        self.remaining();
         let mut failure = Judged {
             error,
             is_timeout,

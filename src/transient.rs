@@ -76,7 +76,7 @@ pub const fn http_status_strict(status: u16) -> bool {
 /// Such a store records each failure under a class, and `classify` names the class of an error. Only a failure of the
 /// transport says nothing about the request itself, so only that one is worth sending again. A class that is not
 /// exactly `"transport"` (another case, a blank around it, an empty or a new one) is not retried: a typing error must not
-/// repeat a payment.
+/// repeat a payment. It is a `&'static str` or a `String`: one that stands in the error is cloned.
 ///
 /// The reverse, a class made from a predicate, is not offered: "worth another try" does not show that a failure came
 /// from the transport, and a store that believed so would let a call that did run, run again.

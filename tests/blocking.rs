@@ -6,7 +6,8 @@ use std::cell::{Cell, RefCell};
 use std::future::{poll_fn, ready};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -246,6 +247,35 @@ fn runs_nest() {
     let inner = || blocking::retry(|_| Err::<(), _>("E"), Policy::fixed(MS)).clock(&clock).call();
     assert_eq!(blocking::retry(|_| inner(), Policy::fixed(SEC)).clock(&clock).call(), Err("E"));
     assert_eq!(clock.now(), 2 * SEC + 6 * MS);
+}
+
+/// A waker is code of others: its panic reaches whoever raises the flag, once all have been woken.
+#[test]
+#[cfg_attr(panic = "abort", ignore = "a panic would end the process")]
+fn a_panicking_waker_keeps_the_flag_from_no_other() {
+    struct Bad;
+    impl Wake for Bad {
+        fn wake(self: Arc<Self>) {
+            panic!("bug");
+        }
+    }
+    struct Good(AtomicBool);
+    impl Wake for Good {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let flag = StopFlag::new();
+    let [mut first, mut second, mut third] = [(); 3].map(|()| Box::pin(flag.stopped()));
+    let good = Arc::new(Good(AtomicBool::new(false)));
+    for (stopped, waker) in
+        [(&mut first, Arc::new(Bad).into()), (&mut second, good.clone().into()), (&mut third, Arc::new(Bad).into())]
+    {
+        assert!(stopped.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    let panic = catch_unwind(|| flag.stop()).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"bug"));
+    assert!(flag.is_stopped() && good.0.load(Ordering::Relaxed));
 }
 
 /// A panic of the operation reaches the caller, and no observer hears of an end.

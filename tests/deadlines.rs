@@ -352,8 +352,40 @@ fn a_step_back_gives_no_more_than_the_limit_once_more() {
     };
     let run = retry(op, Policy::fixed(SEC).unbounded()).max_elapsed(10 * SEC).clock(&stepping);
     let report = VirtualClock::new().block_on(run.report());
-    // At 100 and 101 s, then from 72 to 82 s.
-    assert_eq!((report.attempts, report.stop), (13, Some(StopReason::Deadline)));
+    // At 100 and 101 s, then from 72 to 81 s: the failure at 71 s sees the step.
+    assert_eq!((report.attempts, report.stop), (12, Some(StopReason::Deadline)));
+}
+
+/// The decision sees the nearer deadline, not only the attempt after it.
+#[test]
+fn no_wait_is_begun_that_a_step_back_has_made_too_long() {
+    let clock = Cell::new(100 * SEC);
+    let stepping = clock_fn(|| clock.get(), |_| std::future::ready(()));
+    let step_back = |_| {
+        clock.set(70 * SEC);
+        Err::<(), _>("E")
+    };
+    let run = || Policy::fixed(25 * SEC).max_elapsed(10 * SEC);
+    let report = VirtualClock::new().block_on(retry(async |n| step_back(n), run()).clock(&stepping).report());
+    assert_eq!((report.attempts, report.stop), (1, Some(StopReason::Deadline)));
+    clock.set(100 * SEC);
+    let report = blocking::retry(step_back, run()).clock(&stepping).report().call();
+    assert_eq!((report.attempts, report.stop), (1, Some(StopReason::Deadline)));
+}
+
+/// What the operation does before it returns its future is part of the attempt.
+#[test]
+fn a_time_limit_counts_the_call_of_the_operation() {
+    for (limit, max_elapsed, ended) in [(2, 100, 5), (20, 10, 10), (20, 100, 20)] {
+        let clock = VirtualClock::new();
+        let slow = |_| {
+            clock.advance(5 * SEC);
+            pending::<Result<(), &str>>()
+        };
+        let run = retry(slow, Policy::fixed(SEC).max_attempts(1).max_elapsed(max_elapsed * SEC)).clock(&clock);
+        let report = clock.block_on(run.attempt_timeout(limit * SEC, |_| "timed out").report());
+        assert_eq!((report.result, report.elapsed), (Err("timed out"), ended * SEC));
+    }
 }
 
 /// A limit, a wait and a clock at the far end of `Duration` saturate.

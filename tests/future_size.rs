@@ -76,6 +76,22 @@ fn a_run_is_no_larger_than_it_says() {
     }
 }
 
+/// What a run is given lies in it: the captures of its operation and hooks, a stop signal, and then the error of a wait.
+#[test]
+fn what_is_given_to_a_run_is_all_that_it_holds_besides() {
+    let plain = size_of_run(&retry(|_| Sized([0; 64]), &POLICY));
+    let captured = [0_u8; 128];
+    let op = move |_| {
+        black_box(&captured);
+        Sized([0; 64])
+    };
+    assert_eq!(size_of_run(&retry(op, &POLICY)), plain + 128);
+    let hook = move |_: &_| _ = black_box(&captured);
+    assert_eq!(size_of_run(&retry(|_| Sized([0; 64]), &POLICY).on_retry(move |r| hook(&r.attempt))), plain + 128);
+    let signalled = size_of_run(&retry(|_| Sized([0; 64]), &POLICY).cancel_on(std::future::pending::<()>()));
+    assert!(signalled <= plain + 16, "{signalled}, {plain}");
+}
+
 /// The default clock and random source take no room.
 #[test]
 fn defaults_take_no_room() {

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, ready};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -54,10 +55,12 @@ fn the_longest_sleep_never_ends_and_the_time_saturates() {
     assert!(poll(pin!(clock.sleep(Duration::MAX))).is_pending());
     assert_eq!((clock.now(), clock.waits()), (Duration::ZERO, vec![]));
 
-    let long = Duration::MAX.saturating_sub(Duration::from_nanos(1));
+    let nano = Duration::from_nanos(1);
+    let longest = Duration::MAX.saturating_sub(SECOND + nano);
     clock.advance(SECOND);
-    assert!(poll(pin!(clock.sleep(long))).is_ready());
-    assert_eq!((clock.now(), clock.waits()), (Duration::MAX, vec![long]));
+    assert!(poll(pin!(clock.sleep(longest + nano))).is_pending());
+    assert!(poll(pin!(clock.sleep(longest))).is_ready());
+    assert_eq!((clock.now(), clock.waits()), (SECOND + longest, vec![longest]));
     clock.advance(SECOND);
     assert_eq!(clock.now(), Duration::MAX);
 }
@@ -67,6 +70,18 @@ fn the_clock_and_its_sleeps_cross_threads() {
     fn is_send_and_sync<T: Send + Sync>() {}
     is_send_and_sync::<InstantClock>();
     is_send_and_sync::<InstantSleep>();
+}
+
+#[test]
+fn a_shared_clock_is_a_clock() {
+    fn wait(clock: &impl Clock, duration: Duration) -> Duration {
+        assert!(poll(pin!(clock.sleep(duration))).is_ready());
+        clock.now()
+    }
+    let clock = InstantClock::new();
+    assert_eq!(wait(&&clock, SECOND), SECOND);
+    assert_eq!(wait(&Arc::new(clock.clone()), SECOND), 2 * SECOND);
+    assert_eq!(clock.waits(), [SECOND; 2]);
 }
 
 #[test]

@@ -98,6 +98,7 @@ mod io_error {
         assert!(io_error(&call(ErrorKind::ConnectionReset)));
         assert!(!io_error(&call(ErrorKind::InvalidInput)));
         assert!(io_error(&io::Error::other(call(ErrorKind::ConnectionReset))));
+        assert!(io_error(&CallError::Inner(Arc::new(io::Error::from(ErrorKind::ConnectionReset)))));
         let open = CallError::<io::Error>::Open(CircuitOpen::new("db", std::time::Duration::ZERO));
         assert!(!io_error(&open));
     }

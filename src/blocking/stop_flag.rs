@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -56,9 +57,12 @@ impl StopFlag {
         let mut state = self.lock();
         state.is_stopped = true;
         let waiting = mem::take(&mut state.waiting);
-        // A waker is code of others, which may look at this flag.
+        // A waker is code of others, which may look at this flag, and whose panic must not cost the next one its wake.
         drop(state);
-        waiting.into_values().for_each(Waker::wake);
+        let wake = |waker: Waker| catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        if let Err(panic) = waiting.into_values().map(wake).fold(Ok(()), Result::and) {
+            resume_unwind(panic);
+        }
     }
 
     /// Whether the flag is up.

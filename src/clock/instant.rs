@@ -14,7 +14,8 @@ use super::Clock;
 /// Clones share one time and one list of waits: give a clone, or a reference, to the run, and ask the one you kept.
 ///
 /// Nothing runs beside a sleep, so whichever is polled wins: an attempt that is pending under a timeout is timed out at
-/// once. Use a [`VirtualClock`](super::VirtualClock) there.
+/// once, and two sleeps take the sum of both, for each begins when it is polled. Use a
+/// [`VirtualClock`](super::VirtualClock) there.
 ///
 /// ```
 /// use std::time::Duration;
@@ -88,7 +89,7 @@ impl Clock for InstantClock {
     }
 }
 
-/// A sleep on an [`InstantClock`]: ready at its first poll, or never for [`Duration::MAX`].
+/// A sleep on an [`InstantClock`]: ready at its first poll, or never if its end cannot be represented.
 #[derive(Debug)]
 #[must_use = "a sleep does nothing unless polled"]
 pub struct InstantSleep {
@@ -101,14 +102,15 @@ impl Future for InstantSleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if self.duration == Duration::MAX {
-            return Poll::Pending;
-        }
         if !self.done {
-            self.done = true;
             let mut state = self.clock.lock();
-            state.now = state.now.saturating_add(self.duration);
+            let Some(end) = state.now.checked_add(self.duration).filter(|end| *end < Duration::MAX) else {
+                return Poll::Pending;
+            };
+            state.now = end;
             state.waits.push(self.duration);
+            drop(state);
+            self.done = true;
         }
         Poll::Ready(())
     }

@@ -77,7 +77,8 @@ impl<F: InFlight<X::Clock>, S, H, X: Environment> Retry<F, S, H, X> {
     /// Sets the longest hint that is waited for; a longer one stops the run. Five minutes unless set.
     ///
     /// The run then ends with [`StopReason::RetryAfterTooLong`](super::StopReason::RetryAfterTooLong), which carries
-    /// the hint. A hint equal to `ceiling` is waited for. Of this, [`clamp_retry_after`](Self::clamp_retry_after) and
+    /// the hint. A hint equal to `ceiling` is waited for; a longer one stops the run even if the schedule's own wait is
+    /// longer still. Of this, [`clamp_retry_after`](Self::clamp_retry_after) and
     /// [`respect_retry_after`](Self::respect_retry_after) the last one set counts.
     ///
     /// ```

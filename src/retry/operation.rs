@@ -164,7 +164,9 @@ where
         C: Time,
     {
         let limit = attempt.remaining().map_or(self.limit, |remaining| remaining.min(self.limit));
-        TimedAttempt { attempt: self.op.begin(attempt, clock), timer: clock.timer(limit), limit }
+        // The timer first: what the operation does before it returns its future counts as well.
+        let timer = clock.timer(limit);
+        TimedAttempt { attempt: self.op.begin(attempt, clock), timer, limit }
     }
 
     #[allow(unsafe_code, reason = "pin projection")]

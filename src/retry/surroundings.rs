@@ -50,7 +50,7 @@ where
     /// that have passed, so a paused or no-op sleep meets the run's limits as production would. What an operation itself
     /// spends on a paused clock is not seen; where that matters, give the run the whole clock:
     /// `.clock(clock_fn(move || start.elapsed(), tokio::time::sleep))`. Set after [`clock`](Self::clock), which replaces
-    /// it.
+    /// it. Where there is no default clock, and none was set before, no time is seen but that of waits and timeouts.
     ///
     /// ```
     /// # use core::time::Duration;

@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 use super::Retry;
 use super::operation::{Attempts, InFlight, Operation, Outcome};
 use crate::attempt::Attempt;
-use crate::env::{DEFAULT_CLOCK, DEFAULT_RNG, DefaultClock, DefaultRng, Env, NoSignal, Sleeps, Time};
+use crate::env::{DEFAULT_RNG, DEFAULT_TIME, DefaultRng, DefaultTime, Env, NoSignal, Sleeps, Time};
 use crate::error::Auto;
 use crate::hooks::NoHooks;
 use crate::run::Run;
@@ -113,7 +113,7 @@ pub fn retry_with<'c, C, F, T, E, S, KnownOnceAwaited>(
     With<impl Future<Output = ((&'c mut C, F), Result<T, E>)>>,
     S,
     NoHooks,
-    Env<DefaultClock, DefaultRng, Auto<KnownOnceAwaited>, NoSignal>,
+    Env<DefaultTime, DefaultRng, Auto<KnownOnceAwaited>, NoSignal>,
 >
 where
     C: ?Sized,
@@ -125,7 +125,7 @@ where
         ((context, op), result)
     };
     let op = With { loan: Some((context, op)), begin };
-    Retry::new(op, Run::new(schedule, NoHooks, DEFAULT_CLOCK, DEFAULT_RNG), NoSignal)
+    Retry::new(op, Run::new(schedule, NoHooks, DEFAULT_TIME, DEFAULT_RNG), NoSignal)
 }
 
 /// An attempt in flight that has something on loan, and gives it back with its result.

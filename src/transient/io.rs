@@ -19,10 +19,9 @@ const MAX_LINKS: usize = 64;
 /// permanent, and so is an error without any [`io::Error`] in its chain.
 ///
 /// The search goes through [`source`](Error::source), through what an [`io::Error`] wraps
-/// ([`get_ref`](io::Error::get_ref)), the [`Arc`] of a cloneable error and the `CallError<io::Error>` of a
-/// [breaker](crate::breaker), at most 64 links. The outermost
-/// I/O error decides, as the layer that chose its kind knew most; one of kind `Other` names no cause, so the search
-/// goes on below it.
+/// ([`get_ref`](io::Error::get_ref)), the [`Arc`] of a cloneable error and the `CallError` that a
+/// [breaker](crate::breaker) makes of either, at most 64 links. The outermost I/O error decides, as the layer that chose
+/// its kind knew most; one of kind `Other` names no cause, so the search goes on below it.
 ///
 /// ```
 /// use std::error::Error;
@@ -48,6 +47,41 @@ const MAX_LINKS: usize = 64;
 /// let connect = async |_| tokio::net::TcpStream::connect("localhost:80").await;
 /// retry(connect, Policy::DEFAULT).when(transient::io_error).await?;
 /// # Ok(()) }
+/// ```
+///
+/// # A transparent wrapper hides its error
+///
+/// A wrapper that forwards `source`, as `#[error(transparent)]` of `thiserror` does, shows what stands below its error
+/// and never the error itself. Show it with `#[source]` or `#[from]` and a text of the wrapper's own, or look inside:
+///
+/// ```
+/// use std::error::Error;
+/// use std::{fmt, io};
+/// use relent::transient::io_error;
+///
+/// #[derive(Debug)]
+/// enum LoadError {
+///     Io(io::Error),
+/// }
+/// # impl fmt::Display for LoadError {
+/// #     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// #         let Self::Io(e) = self;
+/// #         e.fmt(f)
+/// #     }
+/// # }
+/// impl Error for LoadError {
+///     fn source(&self) -> Option<&(dyn Error + 'static)> {
+///         let Self::Io(e) = self; // transparent
+///         e.source()
+///     }
+/// }
+///
+/// let error = LoadError::Io(io::ErrorKind::ConnectionReset.into());
+/// assert!(!io_error(&error));
+/// let when = |e: &LoadError| match e {
+///     LoadError::Io(e) => io_error(e),
+/// };
+/// assert!(when(&error));
 /// ```
 ///
 /// # `UnexpectedEof` is ambiguous
@@ -104,6 +138,8 @@ fn beneath<'a>(link: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stat
         #[cfg(target_has_atomic = "64")]
         if let Some(CallError::Inner(inner)) = link.downcast_ref::<CallError<io::Error>>() {
             return Some(inner);
+        } else if let Some(CallError::Inner(shared)) = link.downcast_ref::<CallError<Arc<io::Error>>>() {
+            return Some(&**shared);
         }
         cause(link)
     }
