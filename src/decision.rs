@@ -156,12 +156,13 @@ pub(crate) fn attempts_allowed<S: Schedule + ?Sized>(schedule: &S) -> u32 {
 
 /// Counts one failure and says how long to wait before the next attempt, or why there is none.
 ///
-/// `deadline` is the instant on the run's clock after which no attempt may begin.
+/// `deadline` is the instant on the run's clock after which no attempt may begin; it comes nearer if the clock has
+/// stepped back.
 #[inline]
 pub(crate) fn decide<S: Schedule + ?Sized>(
     schedule: &S,
     progress: &mut Progress,
-    deadline: Option<Duration>,
+    deadline: &mut Option<Duration>,
     rng: &mut dyn Rng,
     failure: &mut impl Failure,
 ) -> Result<Duration, StopReason> {
@@ -190,8 +191,9 @@ pub(crate) fn decide<S: Schedule + ?Sized>(
     };
     if let Some(deadline) = deadline {
         let now = failure.now();
+        *deadline = nearer(*deadline, now, schedule);
         // An attempt that the deadline itself cut short is the last: the next would have no time at all.
-        if now.saturating_add(wait) > deadline || (failure.is_timeout() && now >= deadline) {
+        if now.saturating_add(wait) > *deadline || (failure.is_timeout() && now >= *deadline) {
             return Err(StopReason::Deadline);
         }
     }
@@ -202,6 +204,11 @@ pub(crate) fn decide<S: Schedule + ?Sized>(
         return Err(StopReason::Budget);
     }
     Ok(wait)
+}
+
+/// The deadline as it is now: a clock that has stepped back gives no more time than there was at first.
+pub(crate) fn nearer<S: Schedule + ?Sized>(deadline: Duration, now: Duration, schedule: &S) -> Duration {
+    schedule.max_elapsed().map_or(deadline, |limit| deadline.min(now.saturating_add(limit)))
 }
 
 /// The computed wait, raised to the hint as far as the limit allows.

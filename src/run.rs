@@ -51,9 +51,7 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
     #[inline(never)]
     fn until(&mut self, deadline: Duration) -> Duration {
         let now = self.clock.now();
-        // A clock that has stepped back gives no more time than there was.
-        let latest = self.schedule.max_elapsed().map_or(deadline, |limit| now.saturating_add(limit));
-        let deadline = deadline.min(latest);
+        let deadline = decision::nearer(deadline, now, &self.schedule);
         self.deadline = Some(deadline);
         deadline.saturating_sub(now)
     }
@@ -95,8 +93,6 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
         H: Hooks<E>,
         M: Marking<E>,
     {
-        // The deadline comes nearer if the clock has stepped back.
-        self.remaining();
         let mut failure = Judged {
             error,
             is_timeout,
@@ -105,7 +101,8 @@ impl<S: Schedule, H, C: Time, R: Rng> Run<S, H, C, R> {
             clock: &self.clock,
             is_cancelled,
         };
-        let decision = decision::decide(&self.schedule, &mut self.progress, self.deadline, &mut self.rng, &mut failure);
+        let decision =
+            decision::decide(&self.schedule, &mut self.progress, &mut self.deadline, &mut self.rng, &mut failure);
         let attempt = self.progress.failures();
         match decision {
             Ok(delay) => {
