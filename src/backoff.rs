@@ -336,7 +336,7 @@ impl<S: Schedule, C: Clock, R: Rng, W: Watch, M> Backoff<S, C, R, W, M> {
     /// Reports the failure `error`, and waits before the next attempt, or hands the error back.
     ///
     /// The error's markers and hints are heard as in a run of [`retry`](crate::retry()). The error is held while waiting;
-    /// dropping the future ends the wait, and leaves the failure counted.
+    /// dropping the future ends the wait, and leaves the failure counted, which the first poll does.
     ///
     /// # Errors
     ///

@@ -107,7 +107,8 @@
 //!
 //! Wrap the run where somebody waits for the answer: a failure that a retry mends does not count, and while the breaker
 //! is open nobody waits. A refused run is not begun, so a [budget](crate::budget) does not count it. A probe is then a
-//! whole run: let the cooldown be longer than a run lasts. A probe that may not retry, because the budget is used up or
+//! whole run: let the cooldown be longer than a run lasts, the waits that a server may ask for included
+//! ([`max_elapsed`](Policy::max_elapsed) bounds them). A probe that may not retry, because the budget is used up or
 //! the operation is not idempotent, opens the breaker again at one failure, as a single call would.
 //!
 //! Wrap each attempt where the work can wait, a queue say: the breaker opens sooner, all runs see it between their
@@ -136,6 +137,7 @@
 
 mod build;
 mod call;
+mod config;
 mod permit;
 mod transition;
 mod word;
@@ -151,6 +153,7 @@ use crate::sync::{AtomicU64, Ordering};
 use word::{Limits, Outcome, Phase, Stamp, Word};
 
 pub use crate::error::call::CallError;
+pub use config::{BreakerConfig, BreakerError};
 pub use permit::Permit;
 pub use transition::{State, Transition};
 

@@ -13,9 +13,9 @@
 //! assert_eq!(3_u32.pow(3), 27);
 //! ```
 //!
-//! A budget bounds the sum instead. At a ratio of 0.1 a service that answers nothing gets 1.1 times its usual load,
-//! where three attempts alone would make that 3 times; through three layers it is 1.331 times, not 27. While few calls
-//! fail the budget is never felt:
+//! A budget bounds the sum instead. At a ratio of 0.1, and without the reserve below, a service that answers nothing gets
+//! 1.1 times its usual load, where three attempts alone would make that 3 times; through three layers it is 1.331 times,
+//! not 27. While few calls fail the budget is never felt:
 //!
 //! ```
 //! use relent::budget::RetryBudget;
@@ -67,8 +67,9 @@
 //!
 //! > `min_per_second` · `window` + `ratio` · runs
 //!
-//! retries, each of the two terms rounded down. The first lets a client with little traffic retry at all. At the instant
-//! of each grant, the one that is granted included, no more retries lie in the window than that.
+//! retries, each of the two terms rounded down. The first, the reserve, lets a client with little traffic retry at all;
+//! each process has its own, so a fleet of many quiet ones sets it low. At the instant of each grant, the one that is
+//! granted included, no more retries lie in the window than that.
 //!
 //! The window moves in slices, each a twentieth of it. Runs and retries leave it together, by whole slices: none before
 //! it is as old as `window`, all of them at most one slice later. So the promise holds exactly for a window of that

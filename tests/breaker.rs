@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use relent::breaker::{CallError, CircuitBreaker, Permit, State, Transition};
+use relent::breaker::{BreakerConfig, BreakerError, CallError, CircuitBreaker, Permit, State, Transition};
 use relent::clock::{Clock, VirtualClock, clock_fn};
 use relent::error::{AsError, Auto, CircuitOpen, Marking, Signs};
 use relent::retry::StopReason;
@@ -423,6 +423,39 @@ fn an_earlier_cooldown_does_not_end_a_later_trip() {
 }
 
 /// Field case 101, the breaker's side: attempts of a run, each of them a call.
+/// Values from outside are refused by their names where a literal would not compile.
+#[test]
+fn a_configuration_makes_the_breaker_that_the_setters_make() {
+    let cooldown = Policy::exponential(secs(7));
+    let config = BreakerConfig { failure_threshold: 2, success_threshold: 3, probes: 4, cooldown };
+    let by_setters = CircuitBreaker::new().failure_threshold(2).success_threshold(3).probes(4).cooldown(cooldown);
+    let made = |config| CircuitBreaker::try_from(config).map(|breaker| format!("{breaker:?}"));
+    assert_eq!(made(config), Ok(format!("{by_setters:?}")));
+    assert_eq!(made(BreakerConfig::default()), Ok(format!("{:?}", CircuitBreaker::default())));
+
+    let stateful = cooldown.jitter(Jitter::Decorrelated);
+    for (config, error, text) in [
+        (
+            BreakerConfig { failure_threshold: 0, ..config },
+            BreakerError::FailureThreshold,
+            "failure_threshold must be at least 1, not 0",
+        ),
+        (
+            BreakerConfig { success_threshold: 0, ..config },
+            BreakerError::SuccessThreshold,
+            "success_threshold must be at least 1, not 0",
+        ),
+        (BreakerConfig { probes: 0, ..config }, BreakerError::Probes, "probes must be at least 1, not 0"),
+        (
+            BreakerConfig { cooldown: stateful, ..config },
+            BreakerError::Cooldown(stateful),
+            "cooldown must not have decorrelated jitter, as \"exponential 7s decorrelated\" has",
+        ),
+    ] {
+        assert_eq!((made(config), error.to_string()), (Err(error), text.to_owned()));
+    }
+}
+
 #[test]
 fn three_failing_attempts_open_and_the_refusal_is_no_failure() {
     let clock = VirtualClock::new();
@@ -837,10 +870,10 @@ fn limits_of_zero_and_a_stateful_cooldown_are_refused() {
         catch_unwind(|| CircuitBreaker::new().probes(0)),
         catch_unwind(|| CircuitBreaker::new().success_threshold(0)),
     ] {
-        let message = *refused.expect_err("refused").downcast::<&str>().expect("a message");
+        let message = *refused.expect_err("refused").downcast::<String>().expect("a message");
         assert!(message.ends_with("must be at least 1"), "{message}");
     }
     let stateful = Policy::DEFAULT.jitter(Jitter::Decorrelated);
     let refused = catch_unwind(|| CircuitBreaker::new().cooldown(stateful)).expect_err("refused");
-    assert_eq!(*refused.downcast::<&str>().expect("a message"), "cooldown must not have decorrelated jitter");
+    assert_eq!(*refused.downcast::<String>().expect("a message"), "cooldown must not have decorrelated jitter");
 }

@@ -54,7 +54,7 @@ fn clocks() {
 fn guards() {
     shared!(RetryBudget, budget::BudgetConfig, budget::BudgetError);
     shared!(CircuitBreaker, breaker::Permit<'_, clock::SystemClock>, breaker::CallError<&str>);
-    shared!(breaker::State, breaker::Transition);
+    shared!(breaker::State, breaker::Transition, breaker::BreakerConfig, breaker::BreakerError);
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! # reqwest
 //!
 //! What is retried is the whole unit of work: sending, the status, and reading the body. The status decides what kind of
-//! error it becomes: a permanent one is marked, a server's `Retry-After` goes along with the error, all else is retried.
+//! error it becomes: a permanent one is marked, a server's `Retry-After` goes along with the error, all else is retried,
+//! an attempt that hangs as well.
 //!
 //! ```
 //! # #[cfg(any())] // shown here, compiled by `tests/migrations`

@@ -1,11 +1,10 @@
 //! How a breaker is set up.
 
-use core::time::Duration;
-
+use super::config::{BreakerConfig, COOLDOWN_RULE, FAILURES_RULE, PROBES_RULE, SUCCESSES_RULE, is_stateless};
 use super::word::{Limits, Word};
 use super::{CircuitBreaker, Transition};
 use crate::clock::DEFAULT_CLOCK;
-use crate::policy::{Jitter, Policy};
+use crate::policy::Policy;
 use crate::sync::AtomicU64;
 
 impl CircuitBreaker {
@@ -50,11 +49,12 @@ impl Default for CircuitBreaker {
 
 impl<C> CircuitBreaker<C> {
     const fn from_parts(word: AtomicU64, stamp: AtomicU64, clock: C) -> Self {
+        let BreakerConfig { failure_threshold, success_threshold, probes, cooldown } = BreakerConfig::DEFAULT;
         Self {
             word,
             stamp,
-            limits: Limits { failure_threshold: 5, probes: 1, success_threshold: 1 },
-            cooldown: Policy::fixed(Duration::from_secs(30)),
+            limits: Limits { failure_threshold, probes, success_threshold },
+            cooldown,
             seed: None,
             name: "",
             on_transition: None,
@@ -63,6 +63,9 @@ impl<C> CircuitBreaker<C> {
     }
 
     /// The name that refusals and transitions carry.
+    ///
+    /// It lives as long as the program, as most breakers do: for one that is made for each host at run time, leak the
+    /// name once (`String::leak`), beside the breaker that stays.
     ///
     /// ```
     /// # use relent::breaker::CircuitBreaker;
@@ -98,7 +101,7 @@ impl<C> CircuitBreaker<C> {
     #[must_use]
     #[track_caller]
     pub const fn failure_threshold(mut self, failures: u16) -> Self {
-        assert!(failures > 0, "failure_threshold must be at least 1");
+        assert!(failures > 0, "{}", FAILURES_RULE);
         self.limits.failure_threshold = failures;
         self
     }
@@ -133,7 +136,7 @@ impl<C> CircuitBreaker<C> {
     #[must_use]
     #[track_caller]
     pub const fn cooldown(mut self, policy: Policy) -> Self {
-        assert!(!matches!(policy.jitter_kind(), Jitter::Decorrelated), "cooldown must not have decorrelated jitter");
+        assert!(is_stateless(&policy), "{}", COOLDOWN_RULE);
         self.cooldown = policy;
         self
     }
@@ -163,7 +166,7 @@ impl<C> CircuitBreaker<C> {
     #[must_use]
     #[track_caller]
     pub const fn probes(mut self, probes: u8) -> Self {
-        assert!(probes > 0, "probes must be at least 1");
+        assert!(probes > 0, "{}", PROBES_RULE);
         self.limits.probes = probes;
         self
     }
@@ -192,7 +195,7 @@ impl<C> CircuitBreaker<C> {
     #[must_use]
     #[track_caller]
     pub const fn success_threshold(mut self, successes: u8) -> Self {
-        assert!(successes > 0, "success_threshold must be at least 1");
+        assert!(successes > 0, "{}", SUCCESSES_RULE);
         self.limits.success_threshold = successes;
         self
     }

@@ -82,7 +82,7 @@ impl Policy {
     }
 
     /// The sum of the longest waits, at most the limit of elapsed time: how long until this policy gives up, if the
-    /// attempts themselves take no time. `None` if nothing bounds it.
+    /// attempts themselves take no time and no server asks for a longer wait. `None` if nothing bounds it.
     ///
     /// Exact for up to 4096 waits, and for any number of waits at the cap. Growth that goes on longer is summed in steps
     /// of 1/4096 of the way, each at its longest wait: never too short, and at most some 1 % too long. Saturates.

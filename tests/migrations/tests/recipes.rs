@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use relent::NonRetryableError;
 use relent_migrations::{http, postgres};
 use reqwest::Client;
 use sqlx::error::{DatabaseError, ErrorKind};
@@ -40,6 +41,13 @@ async fn the_http_recipe_retries_the_status_and_the_body_and_not_what_is_permane
         "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     assert_eq!(fetched(&[busy, broken, whole]).await, Ok("text".to_owned()));
     assert!(fetched(&[busy, missing]).await.unwrap_err().contains("404"));
+    let never =
+        "HTTP/1.1 501 Not Implemented\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    assert!(fetched(&[never]).await.unwrap_err().contains("501"));
+    let around = "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    assert!(fetched(&[around; 11]).await.unwrap_err().contains("redirect"));
+    let error = http::get(&Client::new(), "no address").await.unwrap_err();
+    assert!(error.is::<NonRetryableError>(), "{error}");
 
     let long = "HTTP/1.1 503 Busy\r\nretry-after: 86400\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     assert!(
