@@ -145,6 +145,12 @@ impl Metrics {
         self.in_flight.get()
     }
 
+    /// How many runs ended so.
+    #[must_use]
+    pub fn runs(&self, outcome: &'static str) -> u64 {
+        self.runs.get_or_create(&Outcome { outcome }).get()
+    }
+
     /// How many retries were decided on so far.
     #[must_use]
     pub fn retries(&self) -> u64 {

@@ -55,10 +55,11 @@ pub async fn run(seconds: usize, seed: u64) -> Result<(), BoxError> {
 
     let probe = hang_up::probe(&caller, &faults).await?;
     let crowd = hang_up::crowd(&caller, &faults).await;
+    let stop = hang_up::stop(&caller, &faults, front).await?;
     drop(caller);
-    front.stop().await?;
     upstream.stop().await?;
     checks.permits(&probe);
+    checks.stop(&stop);
     checks.left_behind(tasks_before, &crowd).await;
     checks.finish()
 }

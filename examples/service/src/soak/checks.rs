@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use relent::breaker::State;
 use relent::clock::SystemClock;
 
-use super::hang_up::{Crowd, Probe};
+use super::hang_up::{Crowd, Probe, Stop};
 use super::load::{LAP, Seen};
 use super::process::{comes_true, has_thread, tasks};
 use super::scrape::Scrape;
@@ -82,10 +82,11 @@ impl Checks {
     pub fn faults(&mut self, faults: &Faults, scrape: &Scrape) {
         self.that(faults.met().all(|(_, met)| met > 0), "every fault met", &faults.to_string());
         let runs: BTreeMap<_, _> = scrape.family("upstream_runs_total").collect();
-        let expected = ["succeeded", "not_idempotent", "budget"];
+        // A deadline, a refused hint and a declined error come as chance will have it.
+        let expected = ["succeeded", "exhausted", "not_idempotent", "budget"];
         self.that(
             expected.iter().all(|outcome| runs.contains_key(outcome)),
-            "every end of a run",
+            "runs ended well, used up, for the budget and as not idempotent",
             &format!("{runs:?}"),
         );
         let entered: BTreeMap<_, _> = scrape.family("upstream_breaker_total").collect();
@@ -154,6 +155,15 @@ impl Checks {
         );
         let free = FREE_PLACES.available_permits();
         self.that(free == PLACES, "no place of the service kept", &format!("{free} of {PLACES} free"));
+    }
+
+    /// A service that stops ends the waits of its runs, and answers their callers.
+    pub fn stop(&mut self, Stop { cancelled, answered, callers }: &Stop) {
+        self.that(
+            *cancelled > 0 && answered == callers,
+            "a stop ended waits and was answered for",
+            &format!("{cancelled} runs cancelled, {answered} of {callers} callers answered"),
+        );
     }
 
     /// Neither a task nor a wait is left, although there were many.

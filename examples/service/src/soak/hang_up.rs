@@ -1,4 +1,5 @@
-//! Callers that hang up: their runs are dropped as the breaker's probe, in the middle of an attempt, and in a wait.
+//! Callers that hang up: their runs are dropped as the breaker's probe, in the middle of an attempt, and in a wait. And a
+//! service that stops: its runs end in their waits.
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use super::process::comes_true;
 use crate::BoxError;
 use crate::client::{BREAKER, BUDGET, COOLDOWN};
 use crate::faults::{Faults, Weather};
+use crate::front::Front;
 use crate::ledger::Kind;
 use crate::metrics::METRICS;
 
@@ -35,6 +37,15 @@ pub struct Crowd {
     pub timers: usize,
     /// Whether all of these calls ended.
     pub all_ended: bool,
+}
+
+/// What was seen when the service stopped in the middle of runs.
+pub struct Stop {
+    /// Runs that ended because of it.
+    pub cancelled: u64,
+    /// Callers who got their answer all the same, of how many.
+    pub answered: usize,
+    pub callers: usize,
 }
 
 pub async fn probe(caller: &Caller, faults: &Faults) -> Result<Probe, BoxError> {
@@ -77,11 +88,25 @@ pub async fn crowd(caller: &Caller, faults: &Faults) -> Crowd {
     Crowd { calls, timers, all_ended }
 }
 
-fn begin(caller: &Caller, callers: u32) -> JoinSet<()> {
+pub async fn stop(caller: &Caller, faults: &Faults, front: Front) -> Result<Stop, BoxError> {
+    BREAKER.reset();
+    comes_true(|| BUDGET.balance() >= 2 * CALLERS).await;
+    faults.set_weather(Weather::Down);
+    let (retries, cancelled) = (METRICS.retries(), METRICS.runs("cancelled"));
+    let under_way = begin(caller, CALLERS);
+    let callers = under_way.len();
+    comes_true(|| METRICS.retries() >= retries + u64::from(CALLERS)).await;
+    front.stop().await?;
+    let answered = under_way.join_all().await.into_iter().filter(|answered| *answered).count();
+    Ok(Stop { cancelled: METRICS.runs("cancelled") - cancelled, answered, callers })
+}
+
+/// Calls that are under way; each tells whether it was answered.
+fn begin(caller: &Caller, callers: u32) -> JoinSet<bool> {
     let mut under_way = JoinSet::new();
     for _ in 0..callers {
         let caller = caller.clone();
-        under_way.spawn(async move { drop(caller.send(0, Kind::Read).await) });
+        under_way.spawn(async move { caller.send(0, Kind::Read).await.is_ok() });
     }
     under_way
 }
